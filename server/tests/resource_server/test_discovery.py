@@ -64,6 +64,7 @@ async def test_the_origin_describes_itself_as_a_resource(bench: Bench) -> None:
         "/openapi.json",
         "/.well-known/oauth-protected-resource",
         "/.well-known/oauth-protected-resource/mcp",
+        "/.well-known/oauth-protected-resource/mcp/",
     ],
 )
 async def test_no_website_learns_the_name_of_the_server(bench: Bench, path: str) -> None:

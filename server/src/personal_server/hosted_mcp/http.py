@@ -61,6 +61,8 @@ BODY_BYTES = 4 * 1024 * 1024
 # More at once would only all be late.
 CALLS = Capacity(at_once=64, waiting=256)
 RESOURCE = "/mcp"
+# People type it with a slash, and some clients compare its description with what was typed.
+PATHS = (RESOURCE, f"{RESOURCE}/")
 LISTEN = "subscriptions/listen"
 LOOPBACK_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
 ENDED_GRANTS = (GrantRevoked, GrantExpired, GrantInvalid)
@@ -109,9 +111,8 @@ class HostedApp(Surface[McpRoute, HostedCredential]):
         plain: PlainDoor | None = None,
     ) -> None:
         body = BodyRule((), BODY_BYTES)
-        paths = (RESOURCE, f"{RESOURCE}/")
         super().__init__(
-            RouteTable([McpRoute("POST", path, self._serve, body=body) for path in paths])
+            RouteTable([McpRoute("POST", path, self._serve, body=body) for path in PATHS])
         )
         self.sessions = sessions
         self.origins = sessions.declared.origins
@@ -226,7 +227,7 @@ class HostedApp(Surface[McpRoute, HostedCredential]):
             error,
             request.request_id,
             request.origin,
-            resource=RESOURCE,
+            resource=PATHS[1] if request.raw_path == PATHS[1].encode() else RESOURCE,
             status=status,
             with_proof=shows_proof(request.headers.get("authorization")),
         )

@@ -146,13 +146,13 @@ def protected_resource(origin: str, name: str, *, by_meaning: bool = False) -> P
     )
 
 
-def protected_mcp_resource(origin: str, name: str) -> ProtectedResource:
-    """The MCP endpoint as a protected resource.
+def protected_mcp_resource(origin: str, name: str, path: str = "/mcp") -> ProtectedResource:
+    """The MCP endpoint as a protected resource, by the path that a client was given.
 
     Source: docs/contract/resource-server.md 5.2; docs/contract/authorization-server.md 2.3.
     """
     return ProtectedResource(
-        resource=f"{origin}/mcp",
+        resource=f"{origin}{path}",
         resource_name=f"{name} (MCP)",
         **_shared(origin),
         pdpp_token_kinds_supported=("client", "mcp_package"),
@@ -253,6 +253,10 @@ class Discovery:
                 WELL_KNOWN, self.resource, "This server as a protected resource.", ProtectedResource
             ),
             _public(f"{WELL_KNOWN}/mcp", self.mcp_resource, "The MCP endpoint.", ProtectedResource),
+            replace(
+                _public(f"{WELL_KNOWN}/mcp/", self.mcp_resource, "The same.", None),
+                advertised=False,
+            ),
             _public(DESCRIPTION, self.openapi, "This description.", OpenApiDocument),
             replace(_public("/openapi.json", self.openapi, "The same.", None), advertised=False),
         )
@@ -279,9 +283,9 @@ class Discovery:
         return Reply(body, headers=_BY_ORIGIN)
 
     def mcp_resource(self, request: Request) -> Reply:
-        """`/.well-known/oauth-protected-resource/mcp`."""
-        name = self._name_for(request)
-        return Reply(protected_mcp_resource(request.origin, name), headers=_BY_ORIGIN)
+        """`/.well-known/oauth-protected-resource/mcp`, and with a slash for who typed one."""
+        name, path = self._name_for(request), request.raw_path.removeprefix(WELL_KNOWN)
+        return Reply(protected_mcp_resource(request.origin, name, path), headers=_BY_ORIGIN)
 
     def openapi(self, request: Request) -> Reply:
         """`/v1/openapi.json`, and `/openapi.json` where clients look for it first."""

@@ -82,6 +82,20 @@ def test_no_or_an_unknown_bearer_is_challenged_at_both_doors(
         assert ('error="invalid_token"' in challenged(page)) is bool(token)
 
 
+def test_an_address_typed_with_a_slash_is_described_as_it_was_typed(site: Whole) -> None:
+    page = site.client.get("/mcp/", accept="application/json")
+    assert f'resource_metadata="{MCP_METADATA}/"' in challenged(page)
+    assert site.body(page)["error"]["resource_metadata"] == f"{MCP_METADATA}/"
+    found, plain = (
+        site.body(site.client.get(url.removeprefix(ORIGIN)))
+        for url in (f"{MCP_METADATA}/", MCP_METADATA)
+    )
+    assert found == plain | {"resource": f"{ORIGIN}/mcp/"}
+    assert plain["resource"] == f"{ORIGIN}/mcp"
+    token = site.connect(mail_request())["access_token"]
+    assert site.call("/mcp/", token).status == site.call("/mcp", token).status == 405
+
+
 @pytest.mark.parametrize("scheme", ["bearer", "BEARER", "Bearer"])
 def test_the_scheme_is_a_word_in_any_case(site: Whole, scheme: str) -> None:
     token = site.connect(mail_request())["access_token"]

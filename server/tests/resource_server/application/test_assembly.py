@@ -19,6 +19,7 @@ pytestmark = pytest.mark.anyio
 CONTRACT = """
 none  GET  / /v1 /docs /v1/openapi.json /openapi.json
 none  GET  /.well-known/oauth-protected-resource /.well-known/oauth-protected-resource/mcp
+none  GET  /.well-known/oauth-protected-resource/mcp/
 any   GET  /v1/connectors /v1/schema /v1/streams /v1/streams/{stream}
 any   GET  /v1/streams/{stream}/records /v1/streams/{stream}/records/{record_key}
 any   GET  /v1/streams/{stream}/records/{record_key}/field-window /v1/streams/{stream}/aggregate

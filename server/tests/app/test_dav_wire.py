@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Callable, Iterator
+from threading import Thread
 
 import httpx2
 import pytest
 
 from pdpp_sources.dav.dav_messages import LARGEST_ANSWER_BYTES, DavAsk, DavTrouble
+from personal_server.app import dav_wire
 from personal_server.app.dav_wire import AskedServer, DavPlace, is_related
 
 OWN = "caldavs://ada@caldav.example.org/home/"
@@ -159,3 +161,33 @@ def test_an_answer_without_end_is_left(asked: list[httpx2.Request]) -> None:
     with pytest.raises(DavTrouble) as caught:
         list(iter(server.words, b""))
     assert caught.value.code == "dav_misbehaves"
+
+
+def _all_of(server: AskedServer) -> None:
+    server.ask(DavAsk("PROPFIND", server.place.url, "0", ""))
+    list(iter(server.words, b""))
+
+
+@pytest.mark.parametrize(
+    "beginning", [b"HTTP/1.1 207 OK\r\nX-Long: a", b"HTTP/1.1 207 OK\r\nContent-Length: 9\r\n\r\na"]
+)
+def test_an_answer_that_trickles_is_left(monkeypatch: pytest.MonkeyPatch, beginning: bytes) -> None:
+    monkeypatch.setattr(dav_wire, "ANSWER_SECONDS", 0.1)
+    listener = socket.create_server(("127.0.0.1", 0))
+    host, port = listener.getsockname()
+
+    def trickle() -> None:
+        with listener.accept()[0] as wire:
+            wire.recv(4096)
+            wire.sendall(beginning)
+            wire.recv(1)  # until it is left
+
+    with listener:
+        peer = Thread(target=trickle)
+        peer.start()
+        server = AskedServer(DavPlace.of(f"caldav://ada@{host}:{port}/"), "s3cret")
+        with pytest.raises(DavTrouble):
+            _all_of(server)
+        server.close()
+        peer.join(10)
+        assert not peer.is_alive()

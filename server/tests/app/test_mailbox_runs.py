@@ -19,7 +19,7 @@ import pytest
 from pdpp_kernel.errors import StorageUnavailable
 from pdpp_sources import mailbox_process
 from pdpp_sources.mailbox_messages import SignIn
-from personal_server.app import mail_batches, mailbox_sync
+from personal_server.app import mail_batches, mailbox_runs, mailbox_sync
 from personal_server.app.feed_secrets import FILE, FeedSecrets
 from personal_server.app.feeding import feed_engine, feed_store
 from personal_server.app.mailbox_records import MailboxRecords
@@ -445,6 +445,18 @@ def test_a_server_that_trickles_is_left(monkeypatch: pytest.MonkeyPatch) -> None
     count.begin_command()
     count.received += mailbox_process.LARGEST_ANSWER_BYTES + 1
     assert count.is_beyond()
+
+
+@pytest.mark.parametrize("scheme", ["imaps", "imap+starttls"])
+def test_a_server_that_never_comes_to_speak_with_tls_is_left(
+    monkeypatch: pytest.MonkeyPatch, scheme: str
+) -> None:
+    monkeypatch.setattr(mailbox_runs, "TLS_SECONDS", 0.1)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        place = MailPlace.of(f"{scheme}://ada@127.0.0.1:{listener.getsockname()[1]}")
+        with pytest.raises(FetchTrouble) as left:
+            place.connected()
+    assert left.value.code == "mailbox_unreachable"
 
 
 def cut(wire: socket.socket, after_bytes: int) -> socket.socket:

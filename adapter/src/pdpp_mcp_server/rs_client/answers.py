@@ -34,6 +34,11 @@ ROW_PATHS = (
 """Where servers keep the rows of a list, ours first."""
 
 
+def is_coding_known(headers: Mapping[str, str]) -> bool:
+    """Whether a body is plain or packed once, as was asked; packed twice it may be without end."""
+    return headers.get("content-encoding", "").strip().lower() in ("", "identity", "gzip")
+
+
 def error_of(response: RsResponse) -> Json:
     """The error object of a refusal; always with type, code and message."""
     body = as_object(response.body)

@@ -10,21 +10,32 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from contextlib import closing
+from dataclasses import dataclass, field, replace
 from urllib.parse import urlsplit
 
 import httpx2
 
+from pdpp_kernel.system.timed_connections import TimedConnection
+from pdpp_mcp_server.rs_client.answers import is_coding_known
 from pdpp_mcp_server.rs_client.credentials import (
     ConnectNotSupported,
     MetadataFailure,
     ProviderUnavailable,
 )
-from pdpp_mcp_server.rs_client.json_values import as_list, as_object, as_text, is_object, objects_in
+from pdpp_mcp_server.rs_client.json_values import (
+    as_list,
+    as_object,
+    as_text,
+    is_object,
+    objects_in,
+    parse_json,
+)
 from pdpp_mcp_server.rs_client.port import HeldToken
 from pdpp_mcp_server.rs_client.proof_keys import ALGORITHM, ProofKey
 
-HTTP_SECONDS = 15.0
+HTTP_SECONDS, ANSWER_SECONDS = 15.0, 60.0
+"""Of silence, and of all that an answer may take."""
 MAX_BODY_BYTES = 4 * 1024**2
 RESOURCE_PATH = "/.well-known/oauth-protected-resource"
 SERVER_PATH = "/.well-known/oauth-authorization-server"
@@ -157,6 +168,7 @@ class ProviderExchange:
 
     http: httpx2.Client
     key: ProofKey | None = None
+    timed: TimedConnection = field(default_factory=TimedConnection, repr=False, compare=False)
 
     def get(self, url: str, bearer: str | None = None) -> JsonResponse:
         """Read a document; `bearer` is an access token."""
@@ -200,16 +212,33 @@ class ProviderExchange:
         return self._send(request)
 
     def _send(self, request: httpx2.Request) -> JsonResponse:
+        request.extensions["trace"] = self.timed.trace
+        self.timed.begin(ANSWER_SECONDS)
         try:
-            response = self.http.send(request, follow_redirects=False)
+            response = self.http.send(request, stream=True, follow_redirects=False)
+            with closing(response):
+                raw = _body(response)
         except (httpx2.HTTPError, httpx2.InvalidURL):
             raise unavailable("The server could not be reached.") from None
+        finally:
+            self.timed.end()
         try:
-            value: object = response.json() if len(response.content) <= MAX_BODY_BYTES else None
+            value: object = parse_json(raw)
         except ValueError:
             value = None
         headers = {name.lower(): text for name, text in response.headers.items()}
         return JsonResponse(response.status_code, as_object(value), headers)
+
+
+def _body(response: httpx2.Response) -> bytes:
+    """What is answered, no more of it than is read; nothing where that is not all."""
+    body = bytearray()
+    if is_coding_known(response.headers):
+        for chunk in response.iter_bytes():
+            body += chunk
+            if len(body) > MAX_BODY_BYTES:
+                return b""
+    return bytes(body)
 
 
 def _bearer(token: str | None) -> dict[str, str]:
@@ -219,7 +248,12 @@ def _bearer(token: str | None) -> dict[str, str]:
 def network_exchange() -> ProviderExchange:
     """Over the network; a device's owner is shown who asks, so it says what it is."""
     headers = {"User-Agent": f"pdpp ({platform.system() or 'unknown system'})"}
-    client = httpx2.Client(timeout=HTTP_SECONDS, follow_redirects=False, headers=headers)
+    client = httpx2.Client(
+        timeout=HTTP_SECONDS,
+        follow_redirects=False,
+        headers=headers,
+        limits=httpx2.Limits(max_connections=1),
+    )
     return ProviderExchange(client)
 
 

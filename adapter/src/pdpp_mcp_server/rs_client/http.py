@@ -15,7 +15,7 @@ from urllib.parse import quote
 import anyio
 import httpx2
 
-from pdpp_mcp_server.rs_client.answers import request_id_of, retry_after_of
+from pdpp_mcp_server.rs_client.answers import is_coding_known, request_id_of, retry_after_of
 from pdpp_mcp_server.rs_client.json_values import parse_json
 from pdpp_mcp_server.rs_client.port import (
     BearerSource,
@@ -159,6 +159,8 @@ class HttpRsPort:
 
 
 async def _document(response: httpx2.Response) -> RsResponse:
+    if not is_coding_known(response.headers):
+        raise RsInvalidResponse
     raw = bytearray()
     async for chunk in response.aiter_bytes():
         raw += chunk
@@ -189,6 +191,8 @@ def _parsed(raw: bytes, content_type: str | None, status: int) -> object:
 
 
 async def _blob(response: httpx2.Response, max_bytes: int) -> RsResponse:
+    if not is_coding_known(response.headers):
+        raise RsInvalidResponse
     total = _total_bytes(response)
     raw = bytearray()
     if total is None or total <= max_bytes:

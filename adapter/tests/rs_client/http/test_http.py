@@ -52,6 +52,17 @@ async def test_reads_are_numbered_and_carry_the_bearer() -> None:
     assert first.query == (("view", "compact"),)
 
 
+@pytest.mark.parametrize("codings", ["gzip, gzip", "deflate", "br"])
+async def test_a_body_that_is_packed_otherwise_than_asked_is_not_unpacked(codings: str) -> None:
+    async def answer(request: httpx2.Request) -> httpx2.Response:
+        headers = {"content-encoding": codings, "content-type": "application/json"}
+        return httpx2.Response(200, stream=httpx2.ByteStream(b"{}"), headers=headers)
+
+    for max_bytes in (None, 100):
+        with pytest.raises(RsInvalidResponse):
+            await port_to(answer).get(path, max_bytes=max_bytes)
+
+
 async def test_a_request_that_is_too_long_is_refused_before_it_is_sent() -> None:
     rs = world()
     answer = await port_over(rs).get(path, (("q", "\u00e9" * 20_000),))

@@ -18,6 +18,7 @@ from urllib.parse import quote, unquote, urljoin, urlsplit
 
 import httpx2
 
+from pdpp_kernel.system.timed_connections import TimedConnection
 from pdpp_sources.dav.dav_messages import (
     LARGEST_ANSWER_BYTES,
     MISBEHAVES,
@@ -140,6 +141,7 @@ class AskedServer:
     _parts: Iterator[bytes] = field(default_factory=lambda: iter(()), init=False)
     _answered: int = field(default=0, init=False)
     _until: float = field(default=0.0, init=False)
+    _timed: TimedConnection = field(default_factory=TimedConnection, init=False, repr=False)
 
     def close(self) -> None:
         """End the connection."""
@@ -220,10 +222,15 @@ class AskedServer:
         client = self._opened()
         body = request.body.encode()
         built = client.build_request(
-            request.method, target, headers=headers, content=body, extensions=extensions
+            request.method,
+            target,
+            headers=headers,
+            content=body,
+            extensions={**extensions, "trace": self._timed.trace},
         )
         self.sent += len(body) + _size(built.headers)
         self._until = time.monotonic() + ANSWER_SECONDS
+        self._timed.begin(ANSWER_SECONDS)
         response = client.send(built, stream=True)
         self.received += _size(response.headers)
         self._response, self._answered = response, 0
@@ -236,6 +243,7 @@ class AskedServer:
         return self._client
 
     def _end_answer(self) -> None:
+        self._timed.end()
         if self._response is not None:
             self._response.close()
             self._response = None

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote, unquote, urlsplit
 
+from pdpp_kernel.system.timed_connections import cut_after
 from pdpp_sources.mailbox_messages import SignIn
 from pdpp_sources.mailbox_process import MailboxProcess, WireCount, mailbox_process
 from personal_server.app.feed_secrets import FeedSecrets
@@ -31,6 +32,8 @@ from personal_server.web.public_addresses import is_loopback
 
 KIND = "mailbox"
 CONNECT_SECONDS = 20.0
+TLS_SECONDS = 60.0
+"""In which TLS has begun, whatever the server sends meanwhile."""
 TLS_PORT, PLAIN_PORT = 993, 143
 STARTTLS = "imap+starttls"
 NO_PLACE = "mailbox_place"
@@ -100,9 +103,10 @@ class MailPlace:
             if self.begins_tls:
                 from personal_server.app.mail_starttls import with_tls  # noqa: PLC0415 (few do)
 
-                with closing(plain):
+                with closing(plain), cut_after(plain, TLS_SECONDS):
                     return with_tls(plain, self.host, context)
-            with closing(plain):  # detached, and so left open, where the certificate is good
+            # detached, and so left open, where the certificate is good
+            with closing(plain), cut_after(plain, TLS_SECONDS):
                 return context.wrap_socket(plain, server_hostname=self.host)
         except ssl.SSLCertVerificationError:
             raise FetchTrouble("certificate_refused") from None

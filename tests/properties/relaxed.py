@@ -67,7 +67,7 @@ def relaxed(terms: list[Term], texts: Texts, exact: int) -> Relaxed:
         tried += is_bare
         near: list[Near] = []
         if is_bare and tried <= 4:
-            near = _near(term.words[0], texts) or _near_in_other_forms(term.words[0], texts)
+            near = _all_near(term.words[0], texts)
         is_taken = bool(near) and _is_clear(term.words[0], near)
         for word, number, _ in near[:1] if is_taken else near[:3]:
             row = {"word": written(term), "value": word, "count": number}
@@ -134,6 +134,19 @@ def _near(word: str, texts: Texts) -> list[Near]:
     return _weighed(word, {other: n for other, n in near.items() if set(other) <= LATIN})
 
 
+def _all_near(word: str, texts: Texts) -> list[Near]:
+    """As written, and by slips of the hand where none is, or none that is likely."""
+    near = _near(word, texts)
+    if near and _kind(word, near[0][0]) > 1:
+        return near
+    in_forms = _near_in_other_forms(word, texts)
+    if not near or not in_forms or _kind(word, in_forms[0][0]) == 1:
+        return near or in_forms
+    counts = Counter(dict(each[:2] for each in in_forms[:3]))
+    counts |= Counter(dict(each[:2] for each in near[:3]))
+    return _weighed(word, counts)
+
+
 def _near_in_other_forms(word: str, texts: Texts) -> list[Near]:
     """Where no near word stands as it is written: slips of the hand, in any of their forms."""
     if not is_correctable(word):
@@ -142,6 +155,7 @@ def _near_in_other_forms(word: str, texts: Texts) -> list[Near]:
     slips = {word[:n] + word[n + 1] + word[n] + word[n + 2 :] for n in pairs}
     slips |= {word[:n] + word[n + 1 :] for n in range(len(word))}
     slips |= {word[:n] + word[n] + word[n:] for n in range(len(word))}
+    slips |= {word[:n] + vowel + word[n:] for n in range(len(word) + 1) for vowel in "aeiou"}
     meant = {slip: Term((slip,)) for slip in slips - {word} if 2 * _shortest_stem(slip) > len(slip)}
     counts = {
         slip: _count(texts, lambda text, t=term: hits_in(text, t, "") > 0)
@@ -179,7 +193,7 @@ def _mistake(word: str, other: str) -> float:
 
 
 def _kind(word: str, other: str) -> int:
-    """4 for swapped neighbours, 3 beside its like, 2 for a letter more or less, 1 for another."""
+    """4 for swapped neighbours, 3 beside its like, 2 for a letter more, 1 for one less or another."""
     differing = [n for n, (a, b) in enumerate(zip(word, other, strict=False)) if a != b]
     if len(word) == len(other):
         if len(differing) == 1:
@@ -193,4 +207,6 @@ def _kind(word: str, other: str) -> int:
     if all(long[:n] + long[n + 1 :] != short for n in range(len(long))):
         return 0
     runs = {long[:n] + long[n + 1 :] for n, (a, b) in enumerate(pairwise(long)) if a == b}
-    return 3 if short in runs else 2
+    if short in runs:
+        return 3
+    return 2 if len(word) < len(other) else 1

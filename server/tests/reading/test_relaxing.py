@@ -58,12 +58,20 @@ def test_a_word_that_stands_there_in_another_form_is_near_where_none_is_as_writt
     door: Door,
 ) -> None:
     write(door.store, DIARY, "entries", [entry("r1", "", "anonymous remailers")])
-    for slip in ("remialer", "rremailer", "remaler"):
+    for slip in ("remialer", "rremailer", "remaler", "remaier"):
         reply = ask(door, f"q={slip}")
-        is_slip = slip != "remaler"  # a letter that is not there could be any
+        is_slip = slip != "remaier"  # a consonant that is not there could be any
         assert reply.keys == (["r1"] if is_slip else [])
         near = {"word": slip, "value": "remailer", "count": 1, "searched": True}
         assert reply.body["meta"].get("near") == ([near] if is_slip else None)
+
+
+def test_a_slip_of_a_word_in_another_form_is_likelier_than_a_letter_too_many(door: Door) -> None:
+    written = [entry("other", "", "garding"), *(entry(f"g{n}", "", "garden") for n in range(3))]
+    write(door.store, DIARY, "entries", written)
+    reply = ask(door, "q=gardning")
+    assert sorted(reply.keys) == ["g0", "g1", "g2"]
+    assert [each["value"] for each in reply.body["meta"]["near"]] == ["gardening"]
 
 
 def test_exact_forbids_all_of_it(door: Door) -> None:

@@ -23,8 +23,8 @@ MOST_SUGGESTED = 3
 _FEWEST_TAKEN = 5
 # A spelling is clearly the best if it is so many times as likely as the next.
 _CLEARLY = 1.5
-# How likely a mistake is beside another letter in the place of one.
-_SWAPPED, _DOUBLED, _ADDED_OR_LOST = 4, 3, 2
+# How likely a mistake is beside another letter in the place of one, or one too many.
+_SWAPPED, _DOUBLED, _MISSING, _OTHER_LETTER = 4, 3, 2, 1
 _OTHER_FIRST_LETTER = 0.25
 
 
@@ -44,16 +44,22 @@ _ALPHABETS = (
     _letters(0x621, 0x64A),
     _letters(0x10D0, 0x10F0),
 )
+# The letters that fingers leave out most, of the scripts that write them.
+_VOWELS = frozenset("aeiouαειουηωаеиоуыэюя")
 # Letters that folding leaves as they are, typed on a keyboard that lacks them.
 _PLAIN = {"ø": "o", "ł": "l", "đ": "d", "ð": "d", "þ": "t", "ı": "i", "æ": "a", "œ": "o"}
 
 
 @dataclass(frozen=True, slots=True)
 class Spellings:
-    """Near words that occur, the likeliest first; `is_clear`: nothing else can be meant."""
+    """Near words that occur, the likeliest first; `is_clear`: nothing else can be meant.
+
+    `is_slip`: the likeliest has no letter that a finger does not leave out, double or swap.
+    """
 
     words: tuple[str, ...] = ()
     is_clear: bool = False
+    is_slip: bool = False
 
 
 @lru_cache(maxsize=256)
@@ -90,11 +96,15 @@ def likeliest(word: str, counts: Mapping[str, int]) -> Spellings:
     listed = sorted(weights, key=lambda near: (-weights[near], near))[:MOST_SUGGESTED]
     best, further = listed[0], listed[1:]
     is_clear = not further or weights[best] >= _CLEARLY * weights[further[0]]
-    return Spellings(tuple(listed), is_clear and len(word) >= _FEWEST_TAKEN)
+    return Spellings(
+        tuple(listed),
+        is_clear and len(word) >= _FEWEST_TAKEN,
+        _mistake(word, best) > _OTHER_LETTER,
+    )
 
 
 def slips(word: str) -> tuple[str, ...]:
-    """Of the near words those that differ by a slip, so that no other letter is in them.
+    """Of the near words those that differ by a slip, so that no other consonant is in them.
 
     They are looked for in all their forms; one whose stem is half of it or less has those of
     another word, too (`einhet` those of `ein`).
@@ -103,9 +113,17 @@ def slips(word: str) -> tuple[str, ...]:
     return tuple(
         spelling
         for spelling in near
-        if (_mistake(word, spelling) >= _DOUBLED or len(spelling) < len(word))
+        if (_mistake(word, spelling) >= _DOUBLED or _loses_or_lacks(word, spelling))
         and 2 * _shortest_stem(spelling) > len(spelling)
     )
+
+
+def _loses_or_lacks(word: str, near: str) -> bool:
+    """Whether a near word is without a letter, or has a vowel that the other one lacks."""
+    if len(near) <= len(word):
+        return len(near) < len(word)
+    index = next((n for n, letter in enumerate(word) if letter != near[n]), len(word))
+    return near[index] in _VOWELS
 
 
 def _shortest_stem(word: str) -> int:
@@ -126,8 +144,10 @@ def _weight(word: str, near: str, count: int) -> float:
 
 def _mistake(word: str, near: str) -> int:
     if len(word) == len(near):
-        return _SWAPPED if sorted(word) == sorted(near) else 1
+        return _SWAPPED if sorted(word) == sorted(near) else _OTHER_LETTER
     short, long = sorted((word, near), key=len)
     index = next((n for n, letter in enumerate(short) if letter != long[n]), len(short))
     is_doubled = long[index] in (long[index - 1 : index] or "", long[index + 1 : index + 2])
-    return _DOUBLED if is_doubled else _ADDED_OR_LOST
+    if is_doubled:
+        return _DOUBLED
+    return _MISSING if len(word) < len(near) else _OTHER_LETTER

@@ -188,8 +188,21 @@ def _spellings(
     asked = {term: near_spellings(term.tokens[0]) for term in bare}
     near = _occurring(snapshot, plan, asked, is_inflected=False)
     # Of `remialer` texts may say remailers only.  All forms of all near words are too many to ask.
-    slipped = {term: slips(term.tokens[0]) for term in bare if term not in near}
-    return near | _occurring(snapshot, plan, slipped, is_inflected=True)
+    unlike = [term for term in bare if term not in near or not near[term].spellings.is_slip]
+    slipped = {term: slips(term.tokens[0]) for term in unlike}
+    forms = _occurring(snapshot, plan, slipped, is_inflected=True)
+    return near | {term: _likelier(term, near.get(term), found) for term, found in forms.items()}
+
+
+def _likelier(term: Term, as_written: _Near | None, in_forms: _Near) -> _Near:
+    """A word by another letter, and those by a slip of which other forms occur, weighed together."""
+    if as_written is None or not in_forms.spellings.is_slip:
+        return as_written or in_forms
+    counts = dict(in_forms.counts) | {
+        word: max(count, in_forms.counts.get(word, 0)) for word, count in as_written.counts.items()
+    }
+    listed = {*in_forms.spellings.words, *as_written.spellings.words}
+    return _Near(likeliest(term.tokens[0], {word: counts[word] for word in listed}), counts)
 
 
 def _occurring(

@@ -99,6 +99,17 @@ def test_some_words_follow_those_that_hold_all(door: Door) -> None:
     assert again.data == second.data
 
 
+@pytest.mark.parametrize(("held", "kind"), [(98, "exact"), (99, "estimated")])
+def test_where_only_the_best_of_many_are_hits_their_number_is_no_count(
+    door: Door, held: int, kind: str
+) -> None:
+    written = [entry(f"z{n}", "", f"zinc {n}") for n in range(held)]
+    write(door.store, DIARY, "entries", [*written, entry("q", "", "quokka")])
+    meta = ask(door, "q=zinc%20quokka%20llama").body["meta"]
+    assert meta["count"] == {"kind": kind, "value": min(held + 1, 100)}
+    assert meta["count_accuracy"] == ("exact" if kind == "exact" else "lower_bound")
+
+
 def test_what_is_not_there_is_said(door: Door) -> None:
     reply = ask(door, "q=quokka%20llama%20zebra")
     assert reply.data == []

@@ -30,7 +30,8 @@ class SearchCoverage:
     """What is known of the whole search: it stands in the cursor, so that all pages agree.
 
     `lost` names the (connection, stream) pairs that were left out for lack of time; `pending`
-    visible records are not in the word index yet.
+    visible records are not in the word index yet; `is_best_only`: of what holds some of the words
+    only the best are hits.
     """
 
     ranked_count: int
@@ -40,12 +41,13 @@ class SearchCoverage:
     pending: int = 0
     mode: SearchMode = SearchMode.WORDS
     unembedded: int = 0
+    is_best_only: bool = False
 
     def meta(self) -> dict[str, object]:
         """`count_accuracy` and `recall`."""
         truncated = self.truncated_sources > 0
         return {
-            "count_accuracy": "exact" if self.is_whole else "lower_bound",
+            "count_accuracy": "exact" if self._is_counted else "lower_bound",
             "recall": {
                 "complete": self.is_whole,
                 "ranking_scope": self._scope,
@@ -74,7 +76,11 @@ class SearchCoverage:
 
     def count(self) -> Counted:
         """`meta.count`."""
-        return Counted("exact" if self.is_whole else "estimated", self.ranked_count)
+        return Counted("exact" if self._is_counted else "estimated", self.ranked_count)
+
+    @property
+    def _is_counted(self) -> bool:
+        return self.is_whole and not self.is_best_only
 
     @property
     def is_whole(self) -> bool:

@@ -83,7 +83,7 @@ from personal_server.enforcement.semantic_queries import (
 from personal_server.reading.empty_answers import Emptiness, NearValue, explain_empty
 from personal_server.reading.freshness import ShownFreshness, least_fresh
 from personal_server.reading.pace import leaves_at
-from personal_server.reading.partial_hits import partial_hits
+from personal_server.reading.partial_hits import MOST_PARTIAL_HITS, partial_hits
 from personal_server.reading.ports import ReadPorts
 from personal_server.reading.rankings import Kept, RankedHit, Ranking, ranking_digest
 from personal_server.reading.recall import SearchCoverage, source_mix
@@ -300,7 +300,8 @@ def _found(snapshot: ReadSnapshot, read: AuthorizedSearch, *, exact: bool) -> _F
             meant = [each for each in meant if _place(each) not in folded]
         ranked = _both(ranked, questions, meant) if mode is SearchMode.HYBRID else meant
         total = len(ranked) + (left_out if mode is SearchMode.HYBRID else 0)
-    coverage = _coverage(read, total, matches, near)
+    is_best_only = questions[-1].least is not None and len(answers[-1]) == MOST_PARTIAL_HITS
+    coverage = replace(_coverage(read, total, matches, near), is_best_only=is_best_only)
     return _Found(ranked, coverage, questions, told, wider.near)
 
 

@@ -12,6 +12,9 @@ by its generator and imported as tables, and its questions are asked through the
 kind that are about one episode, checked against its own answers, and those over many, checked
 against its own SQL.  Each takes three calls at most.
 
+With a model (`--model`) all turns are embedded, and each question is asked by words and meaning
+together, too.
+
 Found at 10 means: a turn that answers is among the first ten hits; recall is the share of the turns
 that answer among them.  Only the questions of every other conversation are asked: the others are
 for the last run (`--final`).
@@ -40,6 +43,7 @@ from rich.console import Console
 from rich.table import Table
 
 from bench.clients import HostedCaller, RestCaller
+from bench.finding import wait_until_embedded
 from bench.lifelog import life, timelineqa
 from bench.lifelog_answers import Tools, hop_is_right, is_right, kind_of
 from bench.site import Site
@@ -58,7 +62,12 @@ COMMON = re.compile(
     r"an?|the|is|are|was|were|be|been|do|does|did|has|have|had|what|when|where|whom?|which|why|how|of"
     r"|in|on|at|to|for|with|and|or|by|from|as|that|this|its?|his|her|their|s?he|they"
 )
-FTS, BEFORE, NOW = "FTS5, Porter stems", "words before", "words"
+FTS, BEFORE, NOW, HYBRID = "FTS5, Porter stems", "words before", "words", "hybrid"
+HYBRID_GOAL = 0.15
+ROUTES: Mapping[str, tuple[str, Sequence[tuple[str, str]]]] = {
+    NOW: ("/v1/search", (("mode", "words"),)),
+    HYBRID: ("/v1/search/hybrid", ()),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,10 +151,14 @@ def _asked_of_life(copy: Path, scratch: Path, seed: int) -> dict[str, list[tuple
 
 
 def _import(site: Site, path: Path) -> None:
-    command = site.command("pdpp", "import", str(path))
+    _run(site, "import", str(path))
+
+
+def _run(site: Site, *words: str) -> None:
+    command = site.command("pdpp", *words)
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
-        sys.exit(f"the import ended with {done.returncode}: {done.stderr}")
+        sys.exit(f"{words[0]} ended with {done.returncode}: {done.stderr}")
 
 
 def _asked_of_chats(options: argparse.Namespace) -> list[str]:
@@ -159,19 +172,22 @@ def _asked_of_chats(options: argparse.Namespace) -> list[str]:
         folder = Path(options.keep or scratch)
         folder.mkdir(parents=True, exist_ok=True)
         if options.before is not None:
-            ways[BEFORE] = _by_search(Site(folder / "before", source=options.before), turns, asked)
-        ways[NOW] = _by_search(Site(folder / "now"), turns, asked)
+            before = Site(folder / "before", source=options.before)
+            ways[BEFORE] = _by_search(before, turns, asked, None)[NOW]
+        ways |= _by_search(Site(folder / "now"), turns, asked, options.model)
     _show(ways, asked)
+    goals = {NOW: GOAL} | ({HYBRID: HYBRID_GOAL} if HYBRID in ways else {})
     return [
-        f"{scope}, {name}: {now:.3f} is not {GOAL} above {fts:.3f}"
+        f"{way}, {scope}, {name}: {now:.3f} is not {goal} above {fts:.3f}"
+        for way, goal in goals.items()
         for scope in SCOPES
         for name, now, fts in zip(
             ("found", "recall"),
-            figures(ways[NOW][scope], asked),
+            figures(ways[way][scope], asked),
             figures(ways[FTS][scope], asked),
             strict=True,
         )
-        if now < fts + GOAL
+        if now < fts + goal
     ]
 
 
@@ -250,16 +266,32 @@ def _by_fts(turns: Sequence[Turn], asked: Sequence[Asked]) -> Found:
     return found
 
 
-def _by_search(site: Site, turns: Sequence[Turn], asked: Sequence[Asked]) -> Found:
-    """The same through `GET /v1/search` of a server with the turns."""
+def _by_search(
+    site: Site, turns: Sequence[Turn], asked: Sequence[Asked], model: Path | None
+) -> dict[str, Found]:
+    """The same through `GET /v1/search` of a server with the turns, and with a model by both."""
     if not site.data_dir.exists():
         table = site.folder / f"{STREAM}.csv"
         _write_table(table, turns)
         _import(site, table)
-    token, _ = site.grant(f"asked-{datetime.now(UTC):%H%M%S}", "--source", f"table-{STREAM}")
+    if model is not None:
+        _run(site, "semantic", "install", "--from", str(model))
     with site.serving():
-        rest = RestCaller(site.origin, token)
-        return {scope: [_hits(rest, each, scope) for each in asked] for scope in SCOPES}
+        if model is not None:
+            wait_until_embedded(lambda: _caller(site))
+        return {
+            way: {
+                scope: [_hits(rest, each, scope, way) for each in asked]
+                for rest in [_caller(site)]
+                for scope in SCOPES
+            }
+            for way in (ROUTES if model is not None else (NOW,))
+        }
+
+
+def _caller(site: Site) -> RestCaller:
+    name = f"asked-{datetime.now(UTC):%H%M%S%f}"
+    return RestCaller(site.origin, site.grant(name, "--source", f"table-{STREAM}")[0])
 
 
 def _write_table(path: Path, turns: Sequence[Turn]) -> None:
@@ -272,11 +304,12 @@ def _write_table(path: Path, turns: Sequence[Turn]) -> None:
             )
 
 
-def _hits(rest: RestCaller, asked: Asked, scope: str) -> list[str]:
-    query = [("q", asked.text), ("limit", str(HITS)), ("mode", "words"), ("streams", STREAM)]
+def _hits(rest: RestCaller, asked: Asked, scope: str, way: str) -> list[str]:
+    path, more = ROUTES[way]
+    query = [("q", asked.text), ("limit", str(HITS)), ("streams", STREAM), *more]
     if scope == WITHIN:
         query.append(("filter[conversation]", asked.conversation))
-    return [hit["record_key"] for hit in rest.get("/v1/search", query)["data"]]
+    return [hit["record_key"] for hit in rest.get(path, query)["data"]]
 
 
 def _show(ways: Mapping[str, Found], asked: Sequence[Asked]) -> None:
@@ -304,6 +337,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--lives", type=Path, help="a copy of facebookresearch/TimelineQA")
     parser.add_argument("--count", type=int, default=3, help="how many lives are asked about")
     parser.add_argument("--before", type=Path, help="another checkout: words before")
+    parser.add_argument("--model", type=Path, help="a folder with a model: hybrid")
     parser.add_argument("--keep", type=Path, help="where the archives stay for the next run")
     parser.add_argument("--final", action="store_true", help="ask the half that is held out")
     return parser.parse_args()

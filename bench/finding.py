@@ -16,7 +16,7 @@ import json
 import subprocess
 import sys
 import tempfile
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -205,19 +205,20 @@ def _client(
         _run(site.command("pdpp", "semantic", "install", "--from", str(model)))
     with site.serving():
         if model is not None:
-            _wait_until_embedded(site)
+            wait_until_embedded(lambda: RestCaller(site.origin, _token(site)))
         # An access token may have ended while the server embedded.
         token = _token(site)
         yield RestCaller(site.origin, token), HostedCaller(site.origin, token)
 
 
-def _wait_until_embedded(site: Site) -> None:
-    """The server embeds in the background: some minutes for such an archive, an hour under load."""
+def wait_until_embedded(caller: Callable[[], RestCaller]) -> None:
+    """The server embeds in the background: some minutes for such an archive, an hour under load.
+
+    A caller is asked for anew before its token ends.
+    """
     until = monotonic() + EMBEDDING_SECONDS
     while monotonic() < until:
-        if _is_embedded(
-            RestCaller(site.origin, _token(site)), min(until, monotonic() + TOKEN_SECONDS)
-        ):
+        if _is_embedded(caller(), min(until, monotonic() + TOKEN_SECONDS)):
             return
     sys.exit(f"after {EMBEDDING_SECONDS} s there were records without vectors")
 

@@ -344,7 +344,7 @@ KINDS = (
         ("people_string",),
     ),
     Kind(
-        r"how long did I talk to (?P<who>.+) (?:in|late|during) .+ on " + ON,
+        r"how long did I talk to (?P<who>.+?) (?:in|late|during) .+ on " + ON,
         CHATS,
         same(date="on"),
         ("howlong", "friends"),

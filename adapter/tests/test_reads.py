@@ -152,7 +152,7 @@ async def test_allowed_values_stand_in_both_faces() -> None:
         ("until", "2026.01.05", "2026-01-05"),
         ("since", "2026-03", "2026-03-01"),
         ("since", "2026", "2026-01-01"),
-        ("until", "2026-03", None),
+        ("until", "2026-03", "2026-03-01"),
         ("since", "2026-01-05 09:00", "2026-01-05T09:00:00Z"),
         ("until", "2026-01-05T09:00:00", "2026-01-05T09:00:00Z"),
         ("until", "2026-01-05T09:00:00.5+0130", "2026-01-05T09:00:00.5+01:30"),
@@ -165,10 +165,48 @@ async def test_allowed_values_stand_in_both_faces() -> None:
 async def test_a_time_that_is_plainly_meant_is_mended(
     name: str, given: str, mended: str | None
 ) -> None:
-    assert mended_time(name, given) == mended
+    assert mended_time(given) == mended
     rs = world()
     rs.script = lambda _: error_answer(400, "invalid_request", param=name)
     asked = {"query": "rain", name: given or "x"}
     error = (await ask(rs, "search", asked, is_ours=True)).structured["error"]
     healed = {"tool": "search", "arguments": {**asked, name: mended}}
     assert error["next_call"] == (healed if mended else {"tool": "schema", "arguments": {}})
+
+
+@pytest.mark.parametrize(
+    ("times", "mended"),
+    [
+        ({"since": "2018-05", "until": "2018-06"}, {"since": "2018-05-01", "until": "2018-06-01"}),
+        ({"since": "2018-05", "until": "2018-05"}, {"since": "2018-05-01", "until": "2018-06-01"}),
+        ({"since": "2018-05-01", "until": "2018"}, {"since": "2018-05-01", "until": "2018-01-01"}),
+    ],
+)
+@pytest.mark.parametrize("param", ["since", "until"])
+def test_a_mended_call_mends_both_its_times(
+    times: dict[str, str], mended: dict[str, str], param: str
+) -> None:
+    found = next_call("search", {"code": "invalid_request", "param": param}, 400, times)
+    if times[param] == mended[param]:
+        return
+    assert found is not None
+    assert found.arguments == mended
+
+
+@pytest.mark.parametrize(
+    ("operator", "mended"),
+    [
+        ("gte", {"gte": "2015-01-01"}),
+        ("gt", {"gte": "2016-01-01"}),
+        ("lt", {"lt": "2015-01-01"}),
+        ("lte", {"lt": "2016-01-01"}),
+    ],
+)
+def test_a_bound_that_is_a_year_is_mended_to_its_side(
+    operator: str, mended: dict[str, str]
+) -> None:
+    error = {"code": "invalid_filter", "param": f"filter[sent_at][{operator}]"}
+    asked = {"stream": "messages", "filter": {"sent_at": {operator: "2015"}, "n": 1}}
+    found = next_call("query_records", error, 400, asked)
+    assert found is not None
+    assert found.arguments["filter"] == {"sent_at": mended, "n": 1}

@@ -193,7 +193,7 @@ def _mistake(word: str, other: str) -> float:
 
 
 def _kind(word: str, other: str) -> int:
-    """4 for swapped neighbours, 3 beside its like, 2 for a letter more, 1 for one less or another."""
+    """4 for swapped neighbours, 3 beside its like, 2 for one more, 1 for one less or another."""
     differing = [n for n, (a, b) in enumerate(zip(word, other, strict=False)) if a != b]
     if len(word) == len(other):
         if len(differing) == 1:

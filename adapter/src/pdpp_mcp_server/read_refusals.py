@@ -46,6 +46,13 @@ A_DAY = re.compile(r"(\d{4})(?:[-/.](\d{1,2}))?(?:[-/.](\d{1,2}))?")
 A_MOMENT = re.compile(
     r"(\d{4}-\d\d-\d\d)[Tt ](\d\d:\d\d)(:\d\d(?:\.\d+)?)? ?([Zz]|[+-]\d\d:?\d\d)?"
 )
+# What an operator asks of a month or year: which side of it, with which operator.
+_BOUNDS = {
+    Operator.GTE.value: (Operator.GTE, False),
+    Operator.GT.value: (Operator.GTE, True),
+    Operator.LT.value: (Operator.LT, False),
+    Operator.LTE.value: (Operator.LT, True),
+}
 LARGEST_LIMIT = 100
 NAMED_VALUES = 12
 # As the server says them, and as tools do.
@@ -175,8 +182,8 @@ def _repaired(tool: str, code: str, error: Json, arguments: Arguments) -> NextCa
     if param == "limit" and "limit" in arguments:
         return NextCall(tool, {**arguments, "limit": min(int(arguments["limit"]), LARGEST_LIMIT)})
     if code == "invalid_request" and param in TIMES:
-        mended = mended_time(str(param), str(arguments.get(str(param))))
-        return NextCall(tool, {**arguments, str(param): mended}) if mended else None
+        mended = _with_days(arguments)
+        return NextCall(tool, mended) if mended.get(param) != arguments.get(param) else None
     if code == "invalid_filter" and (ranged := _as_range(str(param), arguments)) is not None:
         return legal_call(tool, {**arguments, "filter": ranged})
     if code == "invalid_request" and param in DROPPABLE and param in arguments:
@@ -185,14 +192,38 @@ def _repaired(tool: str, code: str, error: Json, arguments: Arguments) -> NextCa
     return None
 
 
+def _with_days(arguments: Arguments) -> Arguments:
+    """The call with both its times as the server takes them; of one month or year, all of it."""
+    times = {name: str(arguments[name]) for name in TIMES if name in arguments}
+    whole = span_of(times.get("since", ""))
+    if whole is not None and times["since"] == times.get("until"):
+        return {**arguments, "since": whole[0].isoformat(), "until": whole[1].isoformat()}
+    return {**arguments, **{name: mended_time(text) or text for name, text in times.items()}}
+
+
 def _as_range(param: str, arguments: Arguments) -> Json | None:
     """The filter with the day, month or year that a moment was to equal as the range it is."""
     conditions = as_object(arguments.get("filter"))
-    name = param.removeprefix("filter[").removesuffix("]")
-    span = span_of(str(conditions.get(name)))
+    name, _, operator = param.removeprefix("filter[").removesuffix("]").partition("][")
+    asked = conditions.get(name)
+    if is_object(asked):
+        bound = _as_bound(operator, str(asked.get(operator)))
+        return (
+            None if bound is None else {**conditions, name: {**without(asked, operator), **bound}}
+        )
+    span = span_of(str(asked))
     if span is None:
         return None
     return {**conditions, name: _stretch(*span)}
+
+
+def _as_bound(operator: str, text: str) -> Json | None:
+    """A month or year as the day that bounds it on the side that an operator asks for."""
+    span = span_of(text)
+    if span is None or operator not in _BOUNDS:
+        return None
+    meant, is_after = _BOUNDS[operator]
+    return {meant.value: span[is_after].isoformat()}
 
 
 def _stretch(first: date, after: date) -> Json:
@@ -216,11 +247,11 @@ def span_of(text: str) -> tuple[date, date] | None:
         return None
 
 
-def mended_time(name: str, text: str) -> str | None:
+def mended_time(text: str) -> str | None:
     """A time as the server takes it, where it is plain what was meant.
 
-    A day or moment without a zone is read as the server reads a day, in UTC. Before which day of a
-    month or year an `until` ends is not plain.
+    A day or moment without a zone is read as the server reads a day, in UTC; a month or year is its
+    first day, so that an `until` ends before it, as it does of a day.
     """
     moment, day = A_MOMENT.fullmatch(text), A_DAY.fullmatch(text)
     if moment is not None:
@@ -228,7 +259,7 @@ def mended_time(name: str, text: str) -> str | None:
         offset = (offset or "Z").upper()
         offset = offset if ":" in offset or offset == "Z" else f"{offset[:3]}:{offset[3:]}"
         mended = f"{at}T{clock}{seconds or ':00'}{offset}"
-    elif day is not None and (day[3] or name == "since"):
+    elif day is not None:
         try:
             mended = date(*(int(part or 1) for part in day.groups())).isoformat()
         except ValueError:

@@ -19,6 +19,7 @@ from pdpp_mcp_server.faces.meant_calls import meant_calls
         ("rent before:2024-01-01", {"query": "rent", "until": "2024-01-01"}),
         ("After:2024/3/1 rent", {"query": "rent", "since": "2024-03-01"}),
         ("rent on:2024-03", {"query": "rent", "since": "2024-03-01", "until": "2024-04-01"}),
+        ("rent since 2024-03-05", {"query": "rent", "since": "2024-03-05"}),
         (
             "rent since:2023 before:2024",
             {"query": "rent", "since": "2023-01-01", "until": "2024-01-01"},
@@ -52,7 +53,17 @@ def test_without_another_word_it_is_a_list() -> None:
     }
 
 
-@pytest.mark.parametrize("query", ["rent", "before:noon", "on:2024-13-41 rent", "from:ada rent"])
+@pytest.mark.parametrize(
+    "query",
+    [
+        "rent",
+        "rent since 2024",
+        "before: 2024-01-01",
+        "before:noon",
+        "on:2024-13-41 rent",
+        "from:ada rent",
+    ],
+)
 def test_what_says_no_time_changes_nothing(query: str) -> None:
     assert said_as_arguments({"query": query}) is None
 

@@ -44,6 +44,12 @@ def test_what_matches_nothing_anywhere_leads_nowhere(asked: dict[str, Any]) -> N
     assert meant_calls("search", asked, nothing) == []
 
 
+def test_what_is_in_order_of_time_is_asked_for_again_by_relevance() -> None:
+    asked = {"query": "the earliest mail of Tim", "sort": "oldest", "streams": ["messages"]}
+    (call,) = meant_calls("search", asked, nothing)
+    assert call.arguments == {"query": "the earliest mail of Tim", "streams": ["messages"]}
+
+
 def test_what_stands_nowhere_is_not_looked_for_at_other_times() -> None:
     absent: dict[str, Any] = {"relaxed": {"words": 1, "exact_count": 0, "absent": ["ada"]}}
     body = {"meta": {**nothing["meta"], **absent}}

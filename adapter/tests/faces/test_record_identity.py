@@ -3,6 +3,8 @@ from base64 import b64encode
 import pytest
 
 from pdpp_mcp_server.faces.record_identity import (
+    event_time,
+    happened_at,
     record_address,
     record_title,
     record_url,
@@ -72,3 +74,10 @@ def test_the_address_of_a_record_is_one_that_no_path_damages(key: str, segment: 
     assert address == (
         f"https://me.example/v1/streams/messages/records/{segment}?connection_id=cin_a"
     )
+
+
+def test_when_a_record_was_taken_in_is_not_when_it_happened() -> None:
+    taken_in = {"emitted_at": "2026-11-27T22:33:46Z"}
+    assert event_time(taken_in, {}) == taken_in["emitted_at"]
+    assert happened_at(taken_in, {}) is None
+    assert happened_at(taken_in, {"sent_at": "2026-01-01"}) == "2026-01-01"

@@ -12,6 +12,7 @@ from pdpp_mcp_server.faces.refusal import render_refusal
         ("For example: filter[day]=2026-01-31", 'For example: filter {"day":"2026-01-31"}'),
         ("Try filter[n][gte]=3 then", 'Try filter {"n":{"gte":"3"}} then'),
         ("Say filter.day", "Say filter.day"),
+        ("A day: since=2026-01-31T09:00:00Z.", 'A day: since "2026-01-31T09:00:00Z".'),
     ],
 )
 def test_no_refusal_has_the_brackets_of_a_query(message: str, shown: str) -> None:

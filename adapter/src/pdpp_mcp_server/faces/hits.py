@@ -23,7 +23,7 @@ from pdpp_mcp_server.faces.record_identity import (
     IDENTITY_MEMBERS,
     Holder,
     RecordPlace,
-    event_time,
+    happened_at,
     holder_of,
     record_address,
     record_title,
@@ -264,7 +264,7 @@ class HitItem:
             "connection_id": record.connection_id if record else None,
             "connector_key": connector_key_of(hit),
         }
-        name, moment = as_text(hit.get("display_name")), event_time(hit, payload)
+        name, moment = as_text(hit.get("display_name")), happened_at(hit, payload)
         if name:
             result["display_name"] = name
         if moment:
@@ -313,6 +313,7 @@ def _source_line(hit: Json, result: Json) -> str:
         ("stream", result["stream"] if result["record_id"] else None),
         ("label", as_text(hit.get("display_name"))),
         ("at", result.get("timestamp")),
+        ("collected", None if "timestamp" in result else as_text(hit.get("emitted_at"))),
         ("when", as_text(hit.get("when"))),
         ("by", as_text(hit.get("author"))),
         ("in", as_text(hit.get("conversation"))),

@@ -19,8 +19,10 @@ from pdpp_mcp_server.reads import read_catalog
 from pdpp_mcp_server.rs_client.json_values import as_list, as_object
 from pdpp_mcp_server.schema_document import rows_of_stream
 
+# With a colon as search boxes take it; in people's words, where a month or day is no number.
 _A_TIME = re.compile(
-    r"(?<!\S)(before|older|until|after|newer|since|on):(\d{4}(?:[-/]\d{1,2}){0,2})(?!\S)",
+    r"(?<!\S)(before|older|until|after|newer|since|on)"
+    r"(?::(?=\d)|\s+(?=\d{4}[-/]\d))(\d{4}(?:[-/]\d{1,2}){0,2})(?!\S)",
     re.IGNORECASE,
 )
 _BEFORE, _AFTER = ("before", "older", "until"), ("after", "newer", "since")

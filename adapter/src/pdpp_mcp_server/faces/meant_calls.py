@@ -16,6 +16,7 @@ from pdpp_mcp_server.rs_client.json_values import Json, as_list, as_object
 PLAIN_WORDS = re.compile(r"[^\W\d_][^\d_@:/\\]{2,}")
 NOT_WORD = re.compile(r'(?<!\S)NOT\s+(?=[\w"])')
 SEARCH_SIGNS = re.compile(r'(?<!\S)\w+:(?=\S)|"')
+RELEVANCE = "relevance"
 WHERE = ("streams", "connection_id")
 NARROWING = (*WHERE, "filter", "since", "until")
 
@@ -64,6 +65,8 @@ def _meant_searches(kept: Arguments, body: Json, files: MailFiles | None) -> lis
     day = _whole_day(kept)
     if day is not None:
         return [NextCall("search", day, "all of that day")]
+    if kept.get("sort", RELEVANCE) != RELEVANCE and not _is_absent(body):
+        return [NextCall("search", without(kept, "sort"), "what holds some of the words")]
     narrowing = WHERE if _is_absent(body) else NARROWING
     wider = _wider_search(kept, " ".join(SEARCH_SIGNS.sub(" ", asked).split()), narrowing)
     return [wider] if wider else []

@@ -134,11 +134,16 @@ def author(payload: Json) -> str | None:
 
 def event_time(wrapper: Json, payload: Json) -> str | None:
     """When it happened; only without such a time when it was taken in."""
+    return happened_at(wrapper, payload) or as_text(wrapper.get("emitted_at"))
+
+
+def happened_at(wrapper: Json, payload: Json) -> str | None:
+    """When it happened, if that is said."""
     for name in TIME_NAMES:
         found = first_text(wrapper.get(name), payload.get(name))
         if found:
             return one_line(found, contract.LABEL)
-    return as_text(wrapper.get("emitted_at"))
+    return None
 
 
 def record_address(

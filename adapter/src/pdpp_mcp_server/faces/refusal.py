@@ -29,6 +29,7 @@ KEPT_MEMBERS = (
 )
 CANDIDATE_LIMIT = 12
 IN_BRACKETS = re.compile(r"^(filter|expand_limit)\[([^\[\]]+)\](?:\[\w+\])?$")
+A_TIME = re.compile(r"\b(since|until|changes_since)=([^\s&]+?)(?=\.?(?:\s|$))")
 CONDITION = re.compile(r"\bfilter\[([^\[\]]+)\](?:\[(\w+)\])?=([^\s&]+)")
 
 
@@ -61,7 +62,7 @@ def _bounded(error: Json) -> Json:
 
 def _as_arguments(message: str) -> str:
     """What a server says in the words of its queries, in those of the tools."""
-    return CONDITION.sub(_condition, message)
+    return A_TIME.sub(r'\1 "\2"', CONDITION.sub(_condition, message))
 
 
 def _condition(found: re.Match[str]) -> str:

@@ -195,7 +195,7 @@ def _spellings(
 
 
 def _likelier(term: Term, as_written: _Near | None, in_forms: _Near) -> _Near:
-    """A word by another letter, and those by a slip of which other forms occur, weighed together."""
+    """A word by another letter beside those by a slip that occur in other forms."""
     if as_written is None or not in_forms.spellings.is_slip:
         return as_written or in_forms
     counts = dict(in_forms.counts) | {

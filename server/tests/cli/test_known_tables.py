@@ -169,3 +169,13 @@ def test_amounts_stay_in_the_currency_that_all_cells_have(
     assert _declared(machine)["Sum"]["x_pdpp_unit"] == "€"
     imported(machine, tmp_path / "a.csv", f"Day,Sum\n2026-11-01,{cell}\n")
     assert _declared(machine)["Sum"].get("x_pdpp_unit") == unit
+
+
+def test_what_was_sentences_is_found_by_meaning_whatever_comes_later(tmp_path: Path) -> None:
+    machine = Machine()
+    imported(machine, tmp_path / "diary.csv", "Day,Said\n2026-01-01,I went to the sea\n")
+    imported(machine, tmp_path / "diary.csv", "Day,Said\n2026-01-02,nothing\n")
+    with machine.store.snapshot() as snapshot:
+        (declared,) = (orjson.loads(each.raw) for each in snapshot.declarations())
+    (stream,) = declared["streams"]
+    assert stream["query"]["search"]["semantic_fields"] == ["Said"]

@@ -29,8 +29,8 @@ class KnownColumn(msgspec.Struct, array_like=True, frozen=True):
     """A column of a table that is stored: its field, its spelling if that was kept, its type.
 
     Shapes: `spelling` as in `tables.columns.SPELLINGS`; `kind` is the JSON type or format; `unit`
-        is the one of all its values, `unit_field` the field that says it of each row, and
-        `is_currency` where it is such a field itself.
+        is the one of all its values, `unit_field` the field that says it of each row,
+        `is_currency` where it is such a field itself, and `is_prose` where it is found by meaning.
     """
 
     field: str
@@ -39,6 +39,7 @@ class KnownColumn(msgspec.Struct, array_like=True, frozen=True):
     unit: str | None = None
     unit_field: str | None = None
     is_currency: bool = False
+    is_prose: bool = False
 
 
 class KnownTable(msgspec.Struct, array_like=True, frozen=True):

@@ -221,3 +221,17 @@ def test_amounts_are_in_the_currency_of_their_row() -> None:
     assert {name for name, column in columns.items() if column.currency_field} == {"Amount", "Fee"}
     assert columns["Amount"].currency_field == columns["Currency"].name
     assert [name for name, column in columns.items() if column.is_currency] == ["Currency"]
+
+
+@pytest.mark.parametrize(
+    ("cells", "is_prose"),
+    [
+        (["I went to the sea", "ok", "yes", "no"], True),
+        (["I went to the sea", "ok", "yes", "no", "well"], False),
+        (["Ada Lovelace", "Ben"], False),
+        (["1", "2"], False),
+        (["", ""], False),
+    ],
+)
+def test_a_column_with_sentences_is_prose(cells: list[str], is_prose: bool) -> None:
+    assert columns_of({"said": cells})["said"].is_prose == is_prose

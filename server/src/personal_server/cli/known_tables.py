@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Any, cast
 
 import orjson
+from msgspec.structs import replace
 
 from pdpp_kernel.source_declaration import OWN_FILE_PREFIX
 from pdpp_kernel.source_item import Data
@@ -93,7 +94,11 @@ def _table_of(connector_key: str, declared: Data) -> KnownTable:
     times: dict[str, str] = {}
     for stream in cast("list[Data]", declared["streams"]):
         name, time = str(stream["name"]), stream.get("consent_time_field")
-        streams[name] = dict(_columns_declared(stream["schema"]["properties"]))
+        meant = stream.get("query", {}).get("search", {}).get("semantic_fields", ())
+        streams[name] = {
+            column: replace(known, is_prose=known.field in meant)
+            for column, known in _columns_declared(stream["schema"]["properties"])
+        }
         times |= {name: str(time)} if time else {}
     return KnownTable(connector_key, str(declared["display"]["name"]), streams, times)
 

@@ -82,6 +82,8 @@ _WORDS = {
     "strings": "list",
     "json": "nested",
 }
+# What has so many blanks is a sentence; a column is prose if one cell of so many is one.
+_BLANKS_OF_A_SENTENCE, _PART_OF_SENTENCES = 3, 4
 # What the owner may say that a column holds, and the spellings that fit it, the likeliest first.
 KINDS = {
     "text": ("string",),
@@ -127,7 +129,8 @@ class TableColumn:
 
     Shapes: `why` is a word of why it is read so where that is no matter of course, `examples` up to
         three of its cells; `currency` is the one of all its cells, `currency_field` the field that
-        says it of each row; `has_whole_keys` where its cells, as keys, are whole numbers.
+        says it of each row; `has_whole_keys` where its cells, as keys, are whole numbers;
+        `is_prose` where they are sentences, to be found by meaning.
     """
 
     source_name: str
@@ -145,6 +148,7 @@ class TableColumn:
     currency: str | None = None
     currency_field: str | None = None
     has_whole_keys: bool = False
+    is_prose: bool = False
 
     @property
     def kind(self) -> str:
@@ -228,6 +232,7 @@ class Survey:
                 else None,
                 currency_field=fields.get(in_currency.get(name, "")),
                 has_whole_keys="integer" in self._columns[name].keys,
+                is_prose=spelling == "string" and self._columns[name].is_prose(),
             )
             for name, (spelling, reason) in judged.items()
         )
@@ -312,6 +317,7 @@ class _Statistics:
     values: set[str]
     keys: set[str]
     valued: int = 0
+    sentences: int = 0
     distinct: set[int] = field(default_factory=set[int])
     filled: int = 0
     repeated: bool = False
@@ -363,6 +369,7 @@ class _Statistics:
             self.examples += [] if example in self.examples else [example]
         if not isinstance(value, str):
             return
+        self.sentences += value.strip().count(" ") >= _BLANKS_OF_A_SENTENCE
         if "code" in self.values:
             self.shown = self.shown or shown_by(value) or ""
             self.checked += is_checked(unguarded(value.strip()))
@@ -379,6 +386,10 @@ class _Statistics:
         short = kind in ("string", "boolean") and self.longest <= 80
         few = self.most_distinct > 0 and len(self.distinct) <= _GROUPS
         return short and self.repeated and few
+
+    def is_prose(self) -> bool:
+        """Whether a good part of its values are sentences: no names, codes or choices."""
+        return self.sentences * _PART_OF_SENTENCES >= self.valued > 0
 
     def judged(self, before: str | None, hints: _Hints) -> tuple[str, str]:
         """The spelling of the column, and why; how it was read `before` counts where it fits."""

@@ -239,6 +239,7 @@ def streams_of(fit: TableFit, guidance: Guidance) -> list[StreamForm]:
             is_currency=column.is_currency,
             currency=column.unit,
             currency_field=column.unit_field,
+            is_prose=column.is_prose,
         )
         for name, column in known_columns.items()
         if column.field not in field_names and column.field != "id"
@@ -256,6 +257,7 @@ def streams_of(fit: TableFit, guidance: Guidance) -> list[StreamForm]:
                 *(_field(column, is_event=False) for column in nested.columns),
             ],
             parents={"row": (series.stream, nested.parent)},
+            semantic=[column.name for column in nested.columns if column.is_prose],
         )
         for nested in fit.nested
     ]
@@ -266,8 +268,18 @@ def streams_of(fit: TableFit, guidance: Guidance) -> list[StreamForm]:
         [key(), *(field for field in fields if field.name != "id")],
         time_field=fit.time,
         children={stream_name(e.source_name): (e.stream, e.parent) for e in fit.nested},
+        semantic=[
+            column.name
+            for column in (*columns, *absent)
+            if column.is_prose or _is_known_prose(column, known_columns)
+        ],
     )
     return [whole, *nested]
+
+
+def _is_known_prose(column: TableColumn, known: Mapping[str, KnownColumn]) -> bool:
+    stored = known.get(column.source_name)
+    return stored is not None and stored.is_prose and column.kind == "string"
 
 
 def _in_stored_unit(column: TableColumn, known: Mapping[str, KnownColumn]) -> TableColumn:

@@ -50,6 +50,7 @@ def test_it_names_what_is_kept_and_whether_it_runs(settings: Settings, *, runs: 
     assert facts["records"].startswith("0 records in 0 accounts")
     assert "no app" in facts["access"]
     assert "pdpp backup" in facts["backup"]
+    assert "pdpp semantic install" in facts["search"]
     assert ("server" in facts, "attention" in facts) == (runs, not runs)
 
 

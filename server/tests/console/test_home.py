@@ -78,3 +78,8 @@ def test_before_the_first_app_it_says_what_to_ask_first() -> None:
     assert "<details open>" in browser.get("/owner/").text
     house.collect()
     assert "<details open>" not in browser.get("/owner/").text
+
+
+def test_without_a_model_it_says_how_search_finds_by_meaning() -> None:
+    house = Household()
+    assert "semantic install" in marked(house.signed_in().get("/owner/"), "no-meaning")[0]

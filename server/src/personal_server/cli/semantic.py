@@ -143,7 +143,11 @@ def semantic_app() -> cyclopts.App:
     def remove() -> None:
         """Turn search by meaning off, and delete all computed embeddings."""
         was_chosen = forget_choice(settings_or_exit().data_dir)
-        words().print("The bait record was removed." if was_chosen else "No model was chosen.")
+        words().print(
+            "Search by meaning is off. The model and its embeddings will be removed."
+            if was_chosen
+            else "No model was chosen."
+        )
 
     return app
 

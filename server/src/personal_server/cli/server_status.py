@@ -27,6 +27,8 @@ from personal_server.delivery.notice_channels import channels
 from personal_server.feeds.feed_sentences import advice
 from personal_server.feeds.feed_states import FeedState
 from personal_server.feeds.feed_trouble import trouble_of
+from personal_server.semantics.chosen import read_choice
+from personal_server.semantics.index import percent_embedded
 from personal_server.settings import Settings
 from personal_server.storage.feed_rows import FeedRow
 from personal_server.storage.ports.authorization_store import HeldQuery
@@ -96,6 +98,10 @@ def _facts(stores: Stores, settings: Settings) -> Iterator[tuple[str, str]]:
         yield "backup", f"the newest is of {minute(made[0])}"
     elif schedule_of(stores, settings) is None:
         yield "backup", "none, and none is scheduled: pdpp backup FOLDER --every 1d"
+    if read_choice(settings.data_dir) is None:
+        yield "search", "finds words; to find by meaning, too: pdpp semantic install"
+    elif progress := stores.records.embedding_progress():
+        yield "search", f"by words and meaning; {percent_embedded(progress)} % embedded"
 
 
 def _feed_facts(feeds: Sequence[FeedRow], now_ns: int) -> Iterator[tuple[str, str]]:

@@ -21,7 +21,7 @@ from personal_server.domain.hosts import first_question, host_connections
 from personal_server.granting.holdings import client_names, uncollected_count
 from personal_server.granting.owner_sessions import OwnerSignIn
 from personal_server.granting.reading_alarms import open_alarms
-from personal_server.reading.ports import ReadPorts
+from personal_server.reading.ports import ReadPorts, model_of
 from personal_server.storage.catalog import Catalogs
 from personal_server.storage.ports.authorization_store import AuthorizationStore, HeldQuery
 from personal_server.storage.ports.disclosure_stores import DisclosureQuery, DisclosureStore
@@ -107,6 +107,7 @@ class HomePage:
                 "feeds": list(feeds_in_trouble(self.feeds())),
                 "notices": notice_lines(lasting(noticed, now_ns), BESIDE),
                 "told": told,
+                "has_meaning": model_of(self.reads) is not None,
                 "rebuilds": self.reads.store.rebuilds(),
                 "hosts": host_connections(visit.origin),
                 "csrf": visit.owner().csrf,

@@ -7,7 +7,6 @@ Source: docs/contract/resource-server.md 11.2.
 
 from __future__ import annotations
 
-from collections import Counter
 from functools import lru_cache
 
 from personal_server.domain.language_names import STEMMERS, USUAL_LANGUAGE
@@ -46,9 +45,9 @@ def _language_of_head(head: str) -> str | None:
     elif len(text) < _LEAST_CHARS:
         return USUAL_LANGUAGE
     known = [CODE_BY_WORD[word] for word in {*words} if word in CODE_BY_WORD]
-    told = Counter(filter(None, known))
-    if len(told) == 1 and told.total() >= _ENOUGH_WORDS:
-        return STEMMERS[next(iter(told))]
+    told = [*filter(None, known)]
+    if len(told) >= _ENOUGH_WORDS and len({*told}) == 1:
+        return STEMMERS[told[0]]
     if not known and text.isascii() and len(text) > _MODEL_CHARS:  # tables, logs, addresses
         return USUAL_LANGUAGE
     from personal_server.domain.language_model import IDENTIFIER  # noqa: PLC0415 (costs a second)

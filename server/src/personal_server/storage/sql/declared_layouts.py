@@ -15,8 +15,9 @@ from pdpp_kernel.source_declaration import SourceDeclaration
 from pdpp_kernel.values import ValueKind
 from personal_server.storage.sql.layout import Column, Grouped, Layout
 
-# Each costs a walk of every batch, and so many rows a day as it has values.
-MOST_FACETS = 4
+# Each costs a walk of every batch, and so many rows a day as it has values; what is grouped by is
+# asked for, any other only stands in filters.
+MOST_FACETS, MOST_GROUPED_FACETS = 4, 12
 # Each costs a walk of every batch, and a row for each value that it has.
 MOST_GROUPED = 4
 
@@ -77,10 +78,11 @@ def _folded(stream: Stream) -> tuple[Column, ...]:
 
 
 def _facets(columns: Iterable[Column]) -> tuple[str, ...]:
-    """Those that are grouped by come first."""
+    """Those that are grouped by come first, and may be more."""
     flags = [column for column in columns if column.kind is ValueKind.BOOLEAN]
-    facet_names = [column.field for column in sorted(flags, key=lambda flag: not flag.indexed)]
-    return tuple(facet_names[:MOST_FACETS])
+    grouped_by = [flag.field for flag in flags if flag.indexed][:MOST_GROUPED_FACETS]
+    others = [flag.field for flag in flags if not flag.indexed]
+    return (*grouped_by, *others[: max(0, MOST_FACETS - len(grouped_by))])
 
 
 def _grouped(stream: Stream, columns: Iterable[Column]) -> tuple[Grouped, ...]:

@@ -11,19 +11,17 @@ import re
 import sys
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated
 
 from cyclopts import Parameter
-from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
-from rich.text import Text
 
 from pdpp_kernel.errors import PersonalServerError
 from pdpp_kernel.source_declaration import OWN_FILE_PREFIX
-from pdpp_kernel.source_item import Data, Skipped, TextState
+from pdpp_kernel.source_item import Data
 from pdpp_kernel.texts import CatalogueText, message, parse_text, text_of
 from pdpp_mcp_server.commands.exits import print_json
 from pdpp_mcp_server.commands.failures_shown import (
@@ -33,12 +31,18 @@ from pdpp_mcp_server.commands.failures_shown import (
     print_failure,
     unknown_source,
 )
-from pdpp_mcp_server.commands.tables import console, indented, plain, table, words
+from pdpp_mcp_server.commands.tables import console, indented, plain, words
 from pdpp_sources.common.errors import BadRecord, ExportError
 from pdpp_sources.export_files import ARCHIVES, name_of_parts
 from pdpp_sources.reader_process import PathContents, ProcessReading, ReaderProcess, Wanted
 from personal_server.app.own_export_head import is_own_export
 from personal_server.cli.import_questions import Belongs, asking, check_replace, may_delete
+from personal_server.cli.import_report import (
+    SHOWN_EXAMPLES,
+    ImportReport,
+    print_tally,
+    tally_json,
+)
 from personal_server.cli.known_sources import known_sources
 from personal_server.cli.known_tables import changed_kinds, known_table
 from personal_server.cli.owner_zone import ConfiguredZone, OwnerZone, zone_for
@@ -46,15 +50,12 @@ from personal_server.cli.store import ImportOpener, ReaderOpener, open_imports, 
 from personal_server.cli.table_columns import columns_json, kinds_said, print_columns
 from personal_server.cli.unread_files import (
     UnreadFiles,
-    print_beyond,
     print_unread,
 )
 from personal_server.collecting.accounts_of_source import accounts_of
 from personal_server.collecting.declarations import declare
 from personal_server.collecting.empty_accounts import forget_if_empty
 from personal_server.collecting.imports import (
-    DAMAGE,
-    NOTED,
     ImportPorts,
     ImportRun,
     ImportTally,
@@ -64,14 +65,11 @@ from personal_server.collecting.survey import survey
 from personal_server.domain.declaration_document import parse_declaration
 
 ShowPlace = Callable[[int], None]
-UNFINISHED = 65  # the exit code of an import that met damage: what could be read is stored
-UNREADABLE = frozenset({"unreadable", "costly"})
 # Google names all parts of an export by the second in which it was asked for.
 _TAKEOUT_PART = re.compile(r"(takeout-\d{8}T\d{6}Z)(?:-\d+)*-\d{3}\.(?:zip|tgz)", re.IGNORECASE)
 FIRST_STEPS = """
 Done. Your records stay on this machine. List them: pdpp records
 Browse them, or connect an AI agent: pdpp serve"""
-SHOWN_EXAMPLES = 5  # of the skips of one kind, and of the files that a source reads
 EXAMPLE_ZONE = "Europe/Berlin"
 NO_CHANGES: Mapping[tuple[str, str], str] = MappingProxyType({})
 
@@ -550,149 +548,6 @@ def progress(first: int, total_bytes: int, start: int = 0) -> Generator[ShowPlac
     with bar:
         task = bar.add_task("", total=total_bytes - first, completed=max(0, start - first))
         yield lambda place: bar.update(task, completed=place - first)
-
-
-@dataclass(slots=True)
-class ImportReport:
-    """What became of all paths."""
-
-    reports: list[Data] = field(default_factory=list[Data])
-    unread: list[UnreadFiles] = field(default_factory=list[UnreadFiles])
-    failures: list[tuple[Path, Failure]] = field(default_factory=list[tuple[Path, Failure]])
-    not_revived: list[Data] = field(default_factory=list[Data])
-
-    @property
-    def exit_code(self) -> int:
-        """The first failure's own; else whether something was damaged."""
-        if self.failures:
-            return self.failures[0][1].exit_code
-        damaged = any(report["unfinished"] for report in self.reports) or self._brought_nothing
-        return (
-            UNFINISHED
-            if damaged or any(UNREADABLE & each.files.keys() for each in self.unread)
-            else 0
-        )
-
-    @property
-    def _brought_nothing(self) -> bool:
-        """Whether there was something to import, and not one record in it."""
-        streams = [each for report in self.reports for each in report["streams"].values()]
-        are_files = all("files" in report for report in self.reports)
-        return bool(self.reports) and are_files and not any(e["read"] for e in streams)
-
-    def as_json(self) -> Data:
-        """For programs; a lone failure looks like that of any command."""
-        errors = [_failure_json(path, failure) for path, failure in self.failures]
-        if len(errors) == 1 and not self.reports:
-            return {"error": {k: v for k, v in errors[0].items() if k != "path"}}
-        not_read = [each.as_json() for each in self.unread]
-        reports: Data = {"imports": self.reports, "not_read": not_read}
-        if self.not_revived:
-            reports["grants_not_revived"] = self.not_revived
-        return reports | ({"errors": errors} if errors else {})
-
-
-def _failure_json(path: Path, failure: Failure) -> Data:
-    facts = {"path": str(path), "code": failure.code, "message": failure.message}
-    more = {"next_step": failure.next_step, "connector_key": failure.connector_key}
-    return facts | {name: value for name, value in more.items() if value}
-
-
-def print_tally(
-    tally: ImportTally,
-    refused: Sequence[Skipped],
-    target: Data | None,
-    out: Console,
-    *,
-    stored: bool,
-) -> None:
-    """One line per stream, then what was passed over and why."""
-    if target is not None:
-        label = target["name"] or target["connection_id"]
-        out.print(Text.assemble("  into ", (plain(label).plain, "bold")))
-    columns = ("  stream", "read", "new", "updated", "unchanged", "rejected")
-    rows = [
-        (f"  {name}", each.read, each.new, each.updated, each.unchanged, each.rejected)
-        for name, each in tally.streams.items()
-    ]
-    if not stored:
-        columns = ("  stream", "would be imported", "rejected")
-        rows = [(f"  {name}", each.read, each.rejected) for name, each in tally.streams.items()]
-    out.print(table(columns, rows))
-    _print_absent(tally, out)
-    if tally.earliest:
-        out.print(f"  from {tally.earliest} to {tally.latest}")
-    for name, each in tally.streams.items():
-        if each.moved:
-            out.print(plain(f"  {name} moved to another thread: {each.moved}"))
-        if each.texts:
-            out.print(plain(f"  text of files in {name}: {_texts_shown(each.texts)}"))
-    if not any(e.read or e.texts for e in tally.streams.values()) and not tally.skipped_count:
-        out.print("  No records of this source found.")
-    for code, count, examples in _skipped(tally, refused):
-        out.print(plain(f"  {'noted' if code in NOTED else 'skipped'} {count} × {code}"))
-        shown = examples[:SHOWN_EXAMPLES]
-        for each in shown:
-            indented(f"{each.where}: {each.reason}", 4, out)
-        print_beyond(count - len(shown), out)
-
-
-def _print_absent(tally: ImportTally, out: Console) -> None:
-    """What is stored and not in the file."""
-    for name, each in tally.streams.items():
-        if each.deleted:
-            out.print(plain(f"  deleted {each.deleted:,} of {name} that are not in this file"))
-        if each.absent > each.deleted:
-            kept = f"  {each.absent - each.deleted:,} of {name} are not in this file"
-            out.print(
-                plain(f"{kept}; these records are kept (use --replace if this file is complete)")
-            )
-
-
-def _texts_shown(texts: Mapping[str, int]) -> str:
-    """How many were read, and why others have none."""
-    read_first = sorted(texts.items(), key=lambda each: (each[0] != TextState.READ, each[0]))
-    return ", ".join(f"{count:,} {state}" for state, count in read_first)
-
-
-def tally_json(tally: ImportTally, refused: Sequence[Skipped], *, stored: bool) -> Data:
-    """The same for programs."""
-    streams: Data = {}
-    for name, each in tally.streams.items():
-        outcome = {"new": each.new, "updated": each.updated, "unchanged": each.unchanged}
-        beyond = {"not_in_file": each.absent, "deleted": each.deleted} if each.absent else {}
-        found = {"read": each.read, "rejected": each.rejected}
-        texts = {"texts": each.texts} if each.texts else {}
-        streams[name] = found | (outcome | beyond | texts if stored else {})
-        if each.moved:
-            streams[name]["joined_another_thread"] = each.moved
-    skipped = [
-        {
-            "code": code,
-            "count": count,
-            "examples": [{"where": e.where, "reason": e.reason} for e in examples],
-        }
-        for code, count, examples in _skipped(tally, refused)
-    ]
-    unfinished = not DAMAGE.isdisjoint(each["code"] for each in skipped)
-    noted = [each for each in skipped if each["code"] in NOTED]
-    skipped = [each for each in skipped if each["code"] not in NOTED]
-    span = {"earliest": tally.earliest, "latest": tally.latest}
-    found: Data = {"streams": streams, "span": span, "skipped": skipped, "unfinished": unfinished}
-    return found | ({"noted": noted} if noted else {})
-
-
-def _skipped(
-    tally: ImportTally, refused: Sequence[Skipped]
-) -> list[tuple[str, int, list[Skipped]]]:
-    counts = dict(tally.skipped_count)
-    for each in refused:
-        counts[each.code] = counts.get(each.code, 0) + 1
-    known = [*refused, *tally.skipped]
-    return [
-        (code, count, [each for each in known if each.code == code])
-        for code, count in counts.items()
-    ]
 
 
 import_exports = import_command(open_imports, open_reader, ConfiguredZone())

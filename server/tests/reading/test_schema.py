@@ -1,0 +1,135 @@
+"""What a schema counts, dates and groups: of what is visible, and only where it is asked for."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from pdpp_kernel.values import NANOSECONDS, render_instant
+from personal_server.domain.authority import ReadAuthority
+from personal_server.domain.stored import CollectionRun, RunStatus
+from personal_server.enforcement.queries import SchemaQuery
+from personal_server.reading import schema
+from server.tests.resource_server.door import NOW_NS, Door
+from server.tests.resource_server.journal import (
+    DIARY,
+    LETTERS,
+    NARROW,
+    OWNER,
+    client,
+    furnished,
+    grant,
+    package,
+    stream_grant,
+)
+
+
+def row(door: Door, query: str, authority: ReadAuthority) -> dict[str, Any]:
+    reply = door.get(f"/v1/schema?{query}", authority)
+    return reply.body["connectors"][0]["streams"][0]
+
+
+def test_a_package_has_an_entry_per_member_grant(door: Door) -> None:
+    authority = package(
+        grant(stream_grant(instance_ids=(DIARY,))),
+        grant(stream_grant("volumes", (LETTERS,)), grant_id="grt_2"),
+    )
+    body = door.get("/v1/schema", authority).body
+    assert [c["grant_id"] for c in body["connectors"]] == ["grt_1", "grt_2"]
+    assert body["bearer"]["grant_package_id"] == "gpkg_1"
+    assert body["bearer"]["grant_ids"] == ["grt_1", "grt_2"]
+    assert body["meta"]["package"] == {"member_count": 2, "partial": False}
+    connections = body["connectors"][0]["streams"][0]["granted_connections"]
+    assert connections == [
+        {"connection_id": DIARY, "display_name": "Paper diary", "grant_id": "grt_1"}
+    ]
+
+
+def test_streams_count_visible_records_only(door: Door) -> None:
+    authority = client(stream_grant(since="2026-02-01T10:00:00Z"))
+    rows = door.get("/v1/streams", authority).data
+    assert [(r["connection_id"], r["record_count"]) for r in rows] == [(DIARY, 2), (LETTERS, 2)]
+    assert rows[0]["display_name"] == "Paper diary"
+    assert "display_name" not in rows[1]
+
+
+def test_freshness_follows_runs_and_the_declared_limit(door: Door) -> None:
+    def freshness() -> dict[str, Any]:
+        target = f"/v1/streams?connection_id={DIARY}"
+        return door.get(target, client()).data[0]["freshness"]
+
+    assert freshness()["status"] == "stale"
+    door.store.record_run(
+        DIARY, CollectionRun("r1", RunStatus.SUCCEEDED, NOW_NS - 3_600 * NANOSECONDS)
+    )
+    assert freshness()["status"] == "current"
+    door.store.record_run(DIARY, CollectionRun("r2", RunStatus.FAILED, NOW_NS))
+    found = freshness()
+    assert found["status"] == "stale"
+    assert found["captured_at"] < found["last_attempted_at"]
+
+
+def glance_of(door: Door, authority: ReadAuthority, query: str = "") -> dict[str, Any]:
+    return row(door, f"view=compact{query}", authority)["visible"]
+
+
+@pytest.mark.parametrize("query", ["", "&stream=entries"])
+def test_a_compact_row_counts_and_dates_what_is_visible(query: str) -> None:
+    door = Door(furnished())
+    narrow = client(stream_grant(fields=NARROW, since="2026-02-01T10:00:00Z"))
+    listed = door.get("/v1/streams/entries/records?limit=100&connection_id=" + DIARY, narrow).data
+    listed += door.get(
+        "/v1/streams/entries/records?limit=100&connection_id=" + LETTERS, narrow
+    ).data
+    times = sorted(each["data"]["created_at"] for each in listed)
+    assert glance_of(door, narrow, query) == {
+        "records": len(listed),
+        "time_field": "created_at",
+        "earliest": times[0],
+        "latest": times[-1],
+    }
+    one = glance_of(door, narrow, f"{query}&connection_id={LETTERS}")
+    assert one["records"] == sum(each["connection_id"] == LETTERS for each in listed)
+
+
+def test_a_time_that_is_not_granted_dates_nothing(door: Door) -> None:
+    assert glance_of(door, client(stream_grant(fields=("id", "title")))) == {"records": 5}
+
+
+def test_records_are_counted_to_a_bound(door: Door, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole, bounded = client(), client(stream_grant(since="2020-01-01T00:00:00Z"))
+    for bound, shown in ((5, {"records": 5}), (4, {"records": 4, "more": True})):
+        monkeypatch.setattr(schema, "COUNTED_RECORDS", bound)
+        for authority in (whole, bounded):
+            found = glance_of(door, authority)
+            assert {name: found[name] for name in ("records", "more") if name in found} == shown
+
+
+def test_the_oldest_of_the_last_collections_is_shown() -> None:
+    door = Door(furnished())
+    door.store.record_run(DIARY, CollectionRun("r1", RunStatus.SUCCEEDED, NOW_NS - 5 * NANOSECONDS))
+    assert "collected_at" not in glance_of(door, client())
+    door.store.record_run(LETTERS, CollectionRun("r2", RunStatus.SUCCEEDED, NOW_NS - NANOSECONDS))
+    assert glance_of(door, client())["collected_at"] == render_instant(NOW_NS - 5 * NANOSECONDS)
+
+
+def test_many_streams_are_counted_one_at_a_time(
+    door: Door, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(schema, "MOST_ROWS_WITH_FIGURES", 5)
+    assert "visible" not in row(door, "view=compact", OWNER)
+    assert glance_of(door, OWNER, f"&stream=entries&connection_id={DIARY}")["records"] > 0
+
+
+def test_today_is_the_owners_day(door: Door) -> None:
+    compact = door.get("/v1/schema?view=compact", client()).body
+    noon = datetime.fromtimestamp(NOW_NS // NANOSECONDS, UTC)
+    assert compact["today"] == {"date": noon.date().isoformat(), "time_zone": "UTC"}
+    assert "today" not in door.get("/v1/schema", client()).body
+    there = replace(door.ports, time_zone=lambda: "Pacific/Kiritimati")
+    authority = client()
+    query = SchemaQuery(compact=True)
+    with there.snapshot(None) as snapshot:
+        described = schema.describe_schema(there, snapshot, authority, query)
+    assert described.today == (noon + timedelta(hours=14)).date()

@@ -391,3 +391,13 @@ def test_alarms_are_forgotten_in_time(
         forget_reading(writer, START + age_days * DAY_NANOSECONDS)
     assert bool(memory.rows(ReadingAlarmRow)) is is_kept
     assert [row.held_id for row in memory.rows(ReadingWordsRow)] == ["grt_2"]
+
+
+def test_words_that_were_seen_are_new_again_after_thirty_days(memory: Any) -> None:
+    watch, kept = ReadingWatch(memory.store, os.urandom), 30 * DAY_NANOSECONDS
+    watch([search("rain"), search("rain", START + kept - 1)])
+    (row,) = memory.rows(ReadingWordsRow)
+    assert row.ends_at_ns == START + kept
+    watch([search("rain", START + kept)])
+    assert sum(span.new_words for span in memory.rows(ReadingSpanRow) if span.seconds == HOUR) == 2
+    assert memory.rows(ReadingWordsRow)[0].ends_at_ns == START + 2 * kept

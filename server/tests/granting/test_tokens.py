@@ -7,21 +7,24 @@ from typing import Any
 
 import pytest
 
-from pdpp_kernel.oauth_errors import InvalidGrantCode
+from pdpp_kernel.oauth_errors import InvalidClient, InvalidGrantCode, InvalidTarget
 from personal_server.consent.credentials import secret_hash
 from personal_server.consent.unusual_reading import said_of
 from personal_server.granting.audit import Acting
 from personal_server.granting.codes import Redemption
-from personal_server.granting.tokens import Issued, Refresh, Rotating, network_near
+from personal_server.granting.tokens import Issued, Refresh, Rotating, details_of, network_near
 from personal_server.reading.tokens import TokenUses
 from personal_server.storage.authorization_rows import (
     AuditRow,
+    ClientRow,
     FamilyRow,
     GrantRow,
+    PackageRow,
     ReadingAlarmRow,
     RefreshTokenRow,
     TokenRow,
 )
+from server.tests.granting.conftest import NOTES, Bench, entry
 
 CLIENT = Acting("client")
 SECOND = 10**9
@@ -225,3 +228,115 @@ def test_an_access_token_never_outlives_its_grant(bench: Any, first: Issued, rot
     with pytest.raises(InvalidGrantCode):
         rotate(issued.refresh_token)
     assert bench.rows(GrantRow)[0].reason is None
+
+
+def refresh(memory: Bench, issued: Issued, **over: Any) -> Issued:
+    rotating = Rotating(memory.store, memory.clock, memory.random, lambda: None)
+    asked = dataclasses.replace(Refresh("cli_1", issued.refresh_token or "", "none"), **over)
+    return rotating.rotate(asked, CLIENT)
+
+
+def test_an_unknown_token_leaves_no_line_and_that_of_another_client_one(memory: Bench) -> None:
+    issued = memory.connect(entry())
+    before = memory.events()
+    with pytest.raises(InvalidGrantCode):
+        refresh(memory, issued, refresh_token="pdpp_rt_unknown")
+    assert memory.events() == before
+    with pytest.raises(InvalidGrantCode):
+        refresh(memory, issued, client_id="cli_2")
+    grant_id = issued.grant_ids[0]
+    assert memory.events()[len(before) :] == [("refresh.wrong_client", "cli_1", grant_id, None)]
+    assert refresh(memory, issued).refresh_token
+
+
+def test_a_renewal_is_noted_and_counts_as_use(memory: Bench) -> None:
+    issued = memory.connect(entry(), entry(NOTES))
+    memory.now_ns += HOUR
+    second = refresh(memory, issued)
+    assert memory.events()[-1] == ("refresh.rotated", "cli_1", None, issued.package_id)
+    assert memory.rows(AuditRow)[-1].detail == {"generation": 2}
+    (family,) = memory.rows(FamilyRow)
+    assert (family.generation, family.last_used_at_ns) == (2, memory.now_ns)
+    assert memory.rows(ClientRow)[0].last_used_at_ns == memory.now_ns
+    assert (second.grant_ids, len(second.details)) == (issued.grant_ids, 2)
+    assert second.expires_in_seconds == 3_600
+
+
+def test_a_token_for_another_resource_is_refused_and_stays_good(memory: Bench) -> None:
+    issued = memory.connect(entry())
+    with pytest.raises(InvalidTarget) as caught:
+        refresh(memory, issued, resource="https://me.example/v1")
+    assert caught.value.param == "resource"
+    assert refresh(memory, issued, resource="https://me.example/mcp")
+
+
+def test_who_proved_itself_once_has_to_prove_itself_again(memory: Bench) -> None:
+    issued = memory.connect(entry())
+    with memory.store.write() as writer:
+        writer.change(FamilyRow, [FamilyRow.auth_floor.to("private_key_jwt")])
+    with pytest.raises(InvalidClient):
+        refresh(memory, issued)
+    assert refresh(memory, issued, auth_method="private_key_jwt").refresh_token
+
+
+@pytest.mark.parametrize(
+    ("bound_to", "floor", "sent", "is_good"),
+    [
+        (None, "none", "key", True),
+        ("key", "none", "key", True),
+        ("key", "none", "other", False),
+        ("key", "none", None, False),
+        ("key", "private_key_jwt", "other", True),
+        ("key", "private_key_jwt", None, False),
+    ],
+)
+def test_a_family_stays_with_its_key_unless_its_client_proves_itself_otherwise(
+    memory: Bench, bound_to: str | None, floor: str, sent: str | None, *, is_good: bool
+) -> None:
+    issued = memory.connect(entry())
+    with memory.store.write() as writer:
+        writer.change(FamilyRow, [FamilyRow.jkt.to(bound_to), FamilyRow.auth_floor.to(floor)])
+    if is_good:
+        refresh(memory, issued, jkt=sent, auth_method=floor)
+        assert memory.rows(TokenRow)[-1].jkt in (sent, None)
+        assert sent in {row.jkt for row in memory.rows(TokenRow)}
+        return
+    with pytest.raises(InvalidGrantCode):
+        refresh(memory, issued, jkt=sent, auth_method=floor)
+    assert memory.events()[-1][0] == "refresh.wrong_key"
+
+
+@pytest.mark.parametrize("end", [FamilyRow.idle_end_ns, FamilyRow.absolute_end_ns])
+@pytest.mark.parametrize(("early_ns", "is_good"), [(1, True), (0, False)])
+def test_a_family_ends_at_its_instant(
+    memory: Bench, end: Any, early_ns: int, *, is_good: bool
+) -> None:
+    issued = memory.connect(entry())
+    with memory.store.write() as writer:
+        writer.change(FamilyRow, [end.to(memory.now_ns + early_ns)])
+    if is_good:
+        assert refresh(memory, issued)
+        return
+    with pytest.raises(InvalidGrantCode):
+        refresh(memory, issued)
+
+
+@pytest.mark.parametrize("entries", [1, 2])
+def test_what_was_ended_is_not_renewed_and_what_is_paused_is(memory: Bench, entries: int) -> None:
+    issued = memory.connect(*[entry(), entry(NOTES)][:entries])
+    with memory.store.write() as writer:
+        writer.change(GrantRow, [GrantRow.hold.to("owner")])
+    issued = refresh(memory, issued)
+    table: Any = PackageRow if entries == 2 else GrantRow
+    with memory.store.write() as writer:
+        writer.change(table, [table.revoked_at_ns.to(1), table.reason.to("owner")])
+    with pytest.raises(InvalidGrantCode):
+        refresh(memory, issued)
+
+
+def test_details_leave_out_what_cannot_be_read(memory: Bench) -> None:
+    memory.connect(entry(), entry(NOTES))
+    first, second = memory.rows(GrantRow)
+    broken = dataclasses.replace(first, grant=b"{}")
+    assert details_of([broken, second]) == details_of([second])
+    assert len(details_of([first, second])) == 2

@@ -147,3 +147,79 @@ def _many(house: Household) -> list[dict[str, Any]]:
 def test_nothing_of_it_is_written_to_the_disclosure_log(house: Household) -> None:
     gathered(house, mail_request())
     assert house.disclosures.disclosures(DisclosureQuery(limit=10)) == ()
+
+
+def values(house: Household, *connections: str, clock: Any = None) -> dict[str, Any]:
+    reader = EvidenceReader(house.reads, house.store.declarations, clock or (lambda: 0.0))
+    declared = known_stream(house)
+    return {
+        name: [(each.value, each.count) for each in found]
+        for name, found in reader.values(connections, declared).items()
+    }
+
+
+def known_stream(house: Household) -> Any:
+    with house.reads.snapshot(None) as snapshot:
+        (mail,) = [
+            declared
+            for declared in house.store.declarations.current(snapshot.declarations()).values()
+            if declared.connector_key == "mail"
+        ]
+    return mail.streams["messages"]
+
+
+def test_values_to_limit_to_are_the_most_frequent_over_all_accounts(house: Household) -> None:
+    found, both = values(house, WORK), values(house, HOME, WORK)
+    declared = known_stream(house)
+    assert found
+    for name, counted in found.items():
+        assert name in declared.limiting
+        counts = [count for _, count in counted]
+        assert counts == sorted(counts, reverse=True)
+        assert sum(counts) <= 12 < sum(count for _, count in both[name])
+        rows = mails(house.clock.now_ns, 12)
+        for value, count in counted:
+            assert count == sum(row.get(name) == value for row in rows)
+
+
+def test_a_field_that_has_another_value_in_each_record_offers_none(house: Household) -> None:
+    counted = values(house, WORK)
+    declared = known_stream(house)
+    unique = [
+        name
+        for name in declared.limiting
+        if len({str(row.get(name)) for row in mails(house.clock.now_ns, 12)}) == 12
+    ]
+    assert not set(unique) & set(counted)
+
+
+def test_values_that_do_not_fit_the_time_are_not_offered(house: Household) -> None:
+    late = iter([0.0, *[10.0] * 100])
+    assert values(house, WORK, clock=lambda: next(late)) == {}
+
+
+def test_values_are_counted_once_for_each_state_of_the_records(house: Household) -> None:
+    looks: list[float] = []
+
+    def clock() -> float:
+        looks.append(0.0)
+        return 0.0
+
+    reader = EvidenceReader(house.reads, house.store.declarations, clock)
+    declared = known_stream(house)
+    first = reader.values([WORK], declared)
+    counted = len(looks)
+    assert reader.values([WORK], declared) is first
+    assert len(looks) == counted
+    reader.values([HOME], declared)
+    assert len(looks) > counted
+    house.fill(WORK, "messages", _many(house)[:1])
+    assert reader.values([WORK], declared) is not first
+    assert len(reader.remembered) == 1
+
+
+def test_what_nobody_chose_yet_has_its_stored_total(house: Household) -> None:
+    reader = EvidenceReader(house.reads, house.store.declarations)
+    kept = reader.kept()
+    assert (kept[HOME, "messages"], kept[WORK, "messages"]) == (40, 12)
+    assert kept[CHECKING, "transactions"] == 30

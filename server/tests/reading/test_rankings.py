@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import msgspec
+
+from personal_server.domain.own_values import OwnValues
 from personal_server.reading.rankings import (
     KEPT_IN_ALL,
     KEPT_PER_HOLDER,
+    RANKING_BYTES,
+    RECENT_IN_ALL,
     RECENT_NS,
     Kept,
+    KeptRanking,
     RankedHit,
     Ranking,
     Rankings,
@@ -61,3 +67,37 @@ def test_what_was_found_is_known_for_a_minute_by_its_holder() -> None:
     for number in range(KEPT_PER_HOLDER):
         recent.keep("grant:a", str(number), Kept("other", 7, 1_000))
     assert recent.find("grant:a", "rain", 1_000) is None
+
+
+def test_another_process_finds_what_was_ranked_here() -> None:
+    shared = OwnValues[KeptRanking](4)
+    here, there = Rankings(shared), Rankings(shared)
+    here.keep("grant:a", "rain", "d", Ranking(HITS))
+    assert there.find("grant:a", "rain", "d") == Ranking(HITS)
+    assert there.find("grant:a", "rain", "other") is None
+    assert there.find("grant:b", "rain", "d") is None
+    here.forget()
+    assert here.find("grant:a", "rain", "d") == Ranking(HITS)
+
+
+def test_what_is_let_go_of_is_gone() -> None:
+    rankings, recent = Rankings(), RecentSearches[str]()
+    rankings.keep("grant:a", "rain", "d", Ranking(HITS))
+    recent.keep("grant:a", "rain", Kept("found", 7, 1_000))
+    rankings.forget()
+    recent.forget()
+    assert rankings.find("grant:a", "rain", "d") is None
+    assert recent.find("grant:a", "rain", 1_000) is None
+
+
+def test_no_more_is_remembered_than_the_bound_in_all() -> None:
+    recent = RecentSearches[str]()
+    for number in range(RECENT_IN_ALL + 1):
+        recent.keep(f"grant:{number}", "rain", Kept("found", 7, 1_000))
+    kept = [n for n in range(RECENT_IN_ALL + 1) if recent.find(f"grant:{n}", "rain", 1_000)]
+    assert kept == list(range(1, RECENT_IN_ALL + 1))
+
+
+def test_a_ranking_has_room_for_a_thousand_hits_among_what_is_shared() -> None:
+    hits = tuple(RankedHit("cin_" + "a" * 22, "messages", "k" * 100) for _ in range(1_000))
+    assert len(msgspec.msgpack.encode(("d" * 32, Ranking(hits)))) < RANKING_BYTES

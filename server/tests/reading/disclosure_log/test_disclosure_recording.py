@@ -5,7 +5,7 @@ import pytest
 
 from pdpp_kernel.errors import StorageUnavailable
 from personal_server.domain.disclosure import SERVED, DisclosureEntry
-from personal_server.reading.disclosure_recorder import DisclosureRecorder
+from personal_server.reading.disclosure_recorder import MOST_UNWATCHED, DisclosureRecorder
 from personal_server.storage.ports.disclosure_stores import DisclosureQuery
 from tests.oracle.disclosure_memory import MemoryDisclosures
 
@@ -69,3 +69,87 @@ def test_a_thread_writes_without_being_asked() -> None:
     recorder.enter([entry(2)])
     recorder.close()
     assert stored_ids(store) == ["dis_2", "dis_1"]
+
+
+class Watch:
+    """Remembers what it was shown; fails while it should."""
+
+    def __init__(self) -> None:
+        self.shown: list[list[str]] = []
+        self.fails = False
+
+    def __call__(self, entries: Sequence[DisclosureEntry]) -> None:
+        self.shown.append([each.disclosure_id for each in entries])
+        if self.fails:
+            raise StorageUnavailable("Not now.")
+
+
+def test_what_was_written_is_watched_and_shown_again_where_it_could_not_be() -> None:
+    store, watch = FailingDisclosures(), Watch()
+    recorder = DisclosureRecorder(store, lambda: 0, watch, background=False)
+    recorder.enter([entry(1)])
+    recorder.flush()
+    assert watch.shown == []
+    store.fails = False
+    watch.fails = True
+    recorder.flush()
+    recorder.enter([entry(2)])
+    assert recorder.flush()
+    watch.fails = False
+    recorder.enter([entry(3)])
+    recorder.flush()
+    recorder.enter([entry(4)])
+    recorder.flush()
+    assert watch.shown == [
+        ["dis_1"],
+        ["dis_1", "dis_2"],
+        ["dis_1", "dis_2", "dis_3"],
+        ["dis_4"],
+    ]
+
+
+def test_no_more_is_kept_for_a_watch_than_it_may_hold() -> None:
+    store, watch = FailingDisclosures(), Watch()
+    store.fails, watch.fails = False, True
+    recorder = DisclosureRecorder(store, lambda: 0, watch, background=False)
+    for first in (0, MOST_UNWATCHED):
+        recorder.enter([entry(first + number) for number in range(MOST_UNWATCHED)])
+        recorder.flush()
+    assert len(watch.shown[-1]) == MOST_UNWATCHED
+    assert watch.shown[-1][0] == f"dis_{MOST_UNWATCHED}"
+
+
+def test_nothing_that_waits_writes_nothing_and_is_no_failure() -> None:
+    recorder = DisclosureRecorder(FailingDisclosures(), lambda: 0)
+    recorder.enter([])
+    assert recorder.flush()
+    recorder.check()
+    recorder.close()
+
+
+def test_reads_go_on_until_ten_seconds_from_the_first_failure() -> None:
+    now = [5]
+    recorder = DisclosureRecorder(FailingDisclosures(), lambda: now[0], background=False)
+    recorder.enter([entry(1)])
+    recorder.flush()
+    now[0] += 9_999_999_999
+    recorder.flush()
+    recorder.check()
+    now[0] += 1
+    with pytest.raises(StorageUnavailable) as caught:
+        recorder.check()
+    assert caught.value.members["retry_after_seconds"] == 10
+
+
+def test_what_is_lost_at_the_end_is_told(caplog: pytest.LogCaptureFixture) -> None:
+    store = FailingDisclosures()
+    recorder = DisclosureRecorder(store, lambda: 0, background=False)
+    recorder.enter([entry(1), entry(2)])
+    recorder.close()
+    assert stored_ids(store) == []
+    assert any(record.args == (2,) for record in caplog.records)
+    store.fails = False
+    caplog.clear()
+    recorder.close()
+    assert stored_ids(store) == ["dis_2", "dis_1"]
+    assert [record.levelname for record in caplog.records] == ["WARNING"]

@@ -17,10 +17,11 @@ from personal_server.domain.connection import Connection, ConnectionStatus
 from personal_server.domain.grant import Grant, StreamGrant, render_grant
 from personal_server.domain.possession import PresentedToken
 from personal_server.reading.identification import Identified, Identifier, OneState
-from personal_server.reading.tokens import TokenResolver, TokenState
+from personal_server.reading.tokens import TokenHolder, TokenResolver, TokenState
 from personal_server.storage.authorization_rows import GrantRow, TokenRow
 from personal_server.storage.catalog import KnownDeclarations
 from personal_server.storage.ports.authorization_store import R
+from personal_server.storage.ports.snapshots import PastBudget
 from personal_server.storage.tables import Assignment
 from tests.oracle.authorization_memory import MemoryAuthorizationStore
 from tests.oracle.memory import MemoryStore
@@ -200,3 +201,45 @@ def test_an_owner_token_stands_for_everything(world: World) -> None:
     assert authority.kind is TokenKind.OWNER
     assert {source.stream for source in authority.sources} == {"entries", "volumes", "attachments"}
     assert all(source.grant_id is None for source in authority.sources)
+
+
+def test_who_must_not_wait_gets_the_same_or_nothing(world: World) -> None:
+    with pytest.raises(PastBudget), world.identifier.briefly(bearer(TOKEN)):
+        pass
+    opened: list[None] = []
+
+    @contextmanager
+    def open_briefly() -> Generator[OneState]:
+        opened.append(None)
+        with world.open_state(None) as state:
+            yield state
+
+    brief = Identifier(
+        world.resolver, world.open_state, KnownDeclarations(), lambda _: True, open_briefly
+    )
+    with brief.briefly(bearer(TOKEN)) as (found, _):
+        assert found.authority.sources == world.identify(bearer(TOKEN)).authority.sources
+    assert opened == [None]
+
+
+def test_the_authority_of_a_holder_ends_with_its_grant(world: World) -> None:
+    def held() -> Identified:
+        with world.open_state(None) as (reader, snapshot):
+            return world.identifier.holder(TokenHolder("cli_1", "grt_1"), reader, snapshot)
+
+    assert [source.stream for source in held().authority.sources] == ["entries"]
+    world.change(GrantRow, GrantRow.revoked_at_ns.to(NOW), GrantRow.reason.to("owner"))
+    refused = held()
+    assert refused.refusal is not None
+    assert refused.refusal.code == "grant_revoked"
+    assert refused.authority.sources == ()
+
+
+def test_a_token_that_changed_within_one_state_is_judged_anew(world: World) -> None:
+    with world.open_state(None) as (reader, snapshot):
+        state = world.resolver.state(reader, bearer(TOKEN))
+        first = world.identifier.identify(state, snapshot).authority
+        without = dataclasses.replace(state.resolved, grants=())
+        changed = world.identifier.identify(TokenState(without), snapshot).authority
+    assert len(first.sources) == 1
+    assert changed.sources == ()

@@ -8,14 +8,15 @@ import pytest
 
 from pdpp_kernel.errors import PersonalServerError
 from personal_server.consent.credentials import secret_hash
-from personal_server.domain.authority import SourceId
+from personal_server.domain.authority import ReadingBudget, SourceId
 from personal_server.domain.grant import Grant, StreamGrant, render_grant
-from personal_server.reading.tokens import TokenResolver
+from personal_server.reading.tokens import TokenHolder, TokenResolver, TokenState
 from personal_server.storage.authorization_rows import (
     FamilyRow,
     GrantRow,
     PackageMemberRow,
     PackageRow,
+    ReadingLimitsRow,
     TokenRow,
 )
 from tests.oracle.authorization_memory import MemoryAuthorizationStore
@@ -81,12 +82,16 @@ def family_row(**over: object) -> FamilyRow:
     return dataclasses.replace(row, **over)  # type: ignore[arg-type]
 
 
-def resolver(*rows: object) -> TokenResolver:
+def filled(*rows: object) -> MemoryAuthorizationStore:
     store = MemoryAuthorizationStore("own_1")
     with store.write() as writer:
         for row in rows:
             writer.insert(row)  # type: ignore[arg-type]
-    return TokenResolver(store, lambda: NOW + 1, unproven())
+    return store
+
+
+def resolver(*rows: object) -> TokenResolver:
+    return TokenResolver(filled(*rows), lambda: NOW + 1, unproven())
 
 
 def code_of(found: TokenResolver) -> str:
@@ -217,3 +222,68 @@ def test_when_a_token_was_used_is_written_apart_from_reading() -> None:
     found.uses.flush()
     with store.read() as reader:
         assert reader.rows(TokenRow)[0].last_used_at_ns == NOW + 1
+
+
+def test_a_request_that_lasts_is_judged_by_the_row_as_it_is_now() -> None:
+    good = resolver(token_row(), family_row(), grant_row())
+    state = good.lasting(TOKEN)
+    assert state.refusal is None
+    assert [member.grant_id for member in state.resolved.grants] == ["grt_1"]
+    ended = resolver(token_row(), family_row(), grant_row(**REVOKED)).lasting(TOKEN)
+    assert ended.refusal is not None
+    assert ended.refusal.code == "grant_revoked"
+    for other in (resolver(), resolver(token_row(revoked_at_ns=NOW), family_row(), grant_row())):
+        with pytest.raises(PersonalServerError) as caught:
+            other.lasting(TOKEN)
+        assert caught.value.code == "invalid_token"
+
+
+def of_holder(holder: TokenHolder, *rows: object) -> TokenState:
+    store = filled(*rows)
+    with store.read() as reader:
+        return TokenResolver(store, lambda: NOW + 1, unproven()).state_of_holder(reader, holder)
+
+
+@pytest.mark.parametrize(
+    ("ends", "code"),
+    [
+        ({}, None),
+        (REVOKED, "grant_revoked"),
+        (EXPIRED, "grant_expired"),
+        ({"hold": "owner"}, "grant_paused"),
+        ({"grant": b"{}"}, "grant_invalid"),
+        ({"reason": "idle", "revoked_at_ns": NOW}, "grant_revoked"),
+    ],
+)
+def test_a_holder_stands_for_what_a_good_token_of_its_grant_would(
+    ends: dict[str, object], code: str | None
+) -> None:
+    state = of_holder(TokenHolder("cli_1", "grt_1"), grant_row(**ends))
+    assert (state.refusal and state.refusal.code) == code
+    assert state.resolved.client_id == "cli_1"
+    assert [member.grant_id for member in state.resolved.grants] == ["grt_1"]
+
+
+def test_a_holder_of_nothing_that_is_there_reads_nothing() -> None:
+    for holder in (TokenHolder("cli_1", "grt_9"), TokenHolder("cli_1", None, "gpkg_9")):
+        state = of_holder(holder, grant_row())
+        assert state.refusal is not None
+        assert state.resolved.grants == ()
+
+
+def test_limits_of_a_grant_go_with_its_token() -> None:
+    limits = ReadingLimitsRow(
+        held_id="grt_1", records_per_day=5, requests_per_day=6, bytes_per_day=7, result_chars=8
+    )
+    found = resolver(token_row(), family_row(), grant_row(), limits).resolve(bearer(TOKEN))
+    assert found.budget == ReadingBudget(6, 5, 7)
+    assert found.result_chars == 8
+    without = resolver(token_row(), family_row(), grant_row()).resolve(bearer(TOKEN))
+    assert (without.budget, without.result_chars) == (None, None)
+
+
+def test_what_a_token_is_for_goes_on_with_it() -> None:
+    grant = grant_row(lineage="grt_0")
+    found = resolver(token_row(), family_row(), grant).resolve(bearer(TOKEN))
+    assert (found.resource, found.expires_at_ns) == ("https://me.example/mcp", NOW + HOUR)
+    assert (found.package_id, found.connection_id, found.lineage) == (None, None, "grt_0")

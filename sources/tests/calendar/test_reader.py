@@ -13,6 +13,7 @@ def test_times_are_read_in_the_zones_the_calendar_means(tmp_path: Path) -> None:
         "2024-01-05T05:00:00Z",
         "2024-01-05T06:30:00Z",
     )
+    assert (first["minutes"], whole_day["minutes"]) == (90, None)
     assert first["is_recurring"]
     assert first["title"].startswith("Caffè, and")
     assert first["title"].endswith("line has to be folded")

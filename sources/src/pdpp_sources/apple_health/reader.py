@@ -97,7 +97,7 @@ SLEEP = StreamForm(
         sensitive(
             word("stage", "in_bed, asleep_core, asleep_deep, asleep_rem, awake …", title=True)
         ),
-        number("minutes", "How long it was", summed=True),
+        in_unit(number("minutes", "How long it was", summed=True), unit="min"),
         word("device", "The app or device that measured"),
     ],
     time_field="started_at",
@@ -112,9 +112,9 @@ WORKOUTS = StreamForm(
         moment("started_at", "When it began, in UTC", event=True),
         ending(moment("ended_at", "When it ended, in UTC")),
         word("kind", "running, cycling, yoga …", title=True, searched=True),
-        number("minutes", "How long it was", summed=True),
-        number("distance_meters", "How far it went", summed=True),
-        number("energy_kcal", "Active energy burned", summed=True),
+        in_unit(number("minutes", "How long it was", summed=True), unit="min"),
+        in_unit(number("distance_meters", "How far it went", summed=True), unit="m"),
+        in_unit(number("energy_kcal", "Active energy burned", summed=True), unit="kcal"),
         sensitive(number("heart_rate", "Mean of the heart rate, in beats a minute")),
         reference("route", "The file of its route"),
         word("device", "The app or device that measured"),

@@ -79,11 +79,13 @@ class CalendarEntry:
             raise BadRecord("bad_date", "the start of the event cannot be read")
         ends = self._time("DTEND") or self._after(begins)
         attendees, organizers = self._people("ATTENDEE"), self._people("ORGANIZER")
+        is_timed = isinstance(begins, datetime) and ends is not None
         return self._shared() | {
             "starts_at": self._rendered(begins),
             "ends_at": self._ended(ends),
             "starts_on": self._day_of(begins).isoformat(),
             "all_day": not isinstance(begins, datetime),
+            "minutes": _minutes(_between(begins, ends)) if is_timed else None,
             "time_zone": self._zone_name("DTSTART"),
             "organizer": next(iter(organizers), None),
             "attendees": attendees,

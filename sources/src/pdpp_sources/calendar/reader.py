@@ -39,6 +39,7 @@ from pdpp_sources.common.source import (
     matching,
     without_repeats,
 )
+from pdpp_sources.common.unit_fields import in_unit
 
 # A repeating event is spelled out from so long before the export to so long after it.
 BEFORE = timedelta(days=20 * 365)
@@ -65,6 +66,10 @@ def _shared() -> list[Field]:
     ]
 
 
+def _minutes(about: str) -> Field:
+    return in_unit(integer("minutes", about, summed=True), unit="min")
+
+
 _BUSY_VIEW = ["id", "starts_at", "ends_at", "all_day"]
 EVENTS = StreamForm(
     "events",
@@ -76,6 +81,7 @@ EVENTS = StreamForm(
         ending(moment("ends_at", "When it ends, in UTC")),
         day("starts_on", "Day it begins, by its own time zone"),
         by_days(flag("all_day", "Whether it takes whole days")),
+        _minutes("How long it takes, each time, in minutes; none for whole days"),
         plain("time_zone", "Time zone it was entered in"),
         person(caseless(word("organizer", "Who invited")), PersonForm.WRITTEN),
         person(names("attendees", "Who was invited"), PersonForm.WRITTEN),
@@ -122,7 +128,7 @@ AGENDA = StreamForm(
         ending(moment("ends_at", "When it ends, in UTC")),
         day("starts_on", "Day it begins, by its own time zone"),
         by_days(flag("all_day", "Whether it takes whole days")),
-        integer("minutes", "How long it takes, in minutes; none for whole days", summed=True),
+        _minutes("How long it takes, in minutes; none for whole days"),
     ],
     time_field="starts_at",
     views={
@@ -153,7 +159,7 @@ BUSY_TIMES = StreamForm(
         caseless(word("person", "Whose time it is", title=True, searched=True)),
         moment("starts_at", "When it begins, in UTC", event=True),
         ending(moment("ends_at", "When it ends, in UTC")),
-        integer("minutes", "How long it takes, in minutes", summed=True),
+        _minutes("How long it takes, in minutes"),
     ],
     time_field="starts_at",
 )

@@ -47,6 +47,7 @@ from pdpp_sources.common.source import (
     one_record,
     without_repeats,
 )
+from pdpp_sources.common.unit_fields import in_unit
 from pdpp_sources.google.activity import activity_records, is_page, read_activity_page
 from pdpp_sources.google.keep import NOTE_FILES, NOTES, files_of_note, note_records
 from pdpp_sources.google.photos import (
@@ -146,7 +147,7 @@ def _span() -> list[Field]:
         key(),
         moment("started_at", "When it began, in UTC", event=True),
         ending(moment("ended_at", "When it ended, in UTC")),
-        integer("minutes", "How long it took, in minutes", summed=True),
+        in_unit(integer("minutes", "How long it took, in minutes", summed=True), unit="min"),
     ]
 
 

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from pdpp_kernel.source_item import Data
 from pdpp_mcp_server.commands.exits import run_app
 from server.tests.cli.import_machine import Machine
 from sources.tests.specimens.bank import BANK
@@ -43,6 +44,39 @@ def test_a_person_reads_them_in_lines(
     printed = capsys.readouterr().out
     assert "2022-03-14" in printed
     assert max(map(len, printed.splitlines())) <= 80
+
+
+FORGED: list[object] = [
+    5,
+    "text",
+    {},
+    {"name": "a", "imported_at": "never", "streams": {}},
+    {"name": "a", "imported_at": "2026-01-01T00:00:00Z", "streams": []},
+    {"name": "a", "imported_at": "2026-01-01T00:00:00Z", "streams": {"m": {"new": "many"}}},
+    {"name": "a", "imported_at": "2026-01-01T00:00:00Z", "streams": {}, "earliest": 5},
+]
+
+
+@pytest.mark.parametrize("name", ["messages", "~messages"])
+def test_what_a_collector_once_wrote_in_their_place_is_none(
+    machine: Machine, tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "Inbox").write_bytes(MAIL)
+    machine.run("import", tmp_path / "Inbox")
+    with machine.store.snapshot() as snapshot:
+        (connection,) = snapshot.connections()
+    held: Data = machine.store.state(connection.connection_id).state["~messages"]
+    for receipts in ([*FORGED, *held["receipts"]], "none"):
+        memory = held | {"receipts": receipts}
+        state: Data = {"~messages": None, name: memory if name[0] == "~" else {"import": memory}}
+        machine.store.put_state(connection.connection_id, state, 1)
+        code, printed = machine.run("receipts")
+        assert code == 0
+        assert len(printed["receipts"]) == (receipts != "none")
+        assert run_app(machine.app, ["receipts"]) == 0
+    machine.store.put_state(connection.connection_id, {"~messages": None, "m": {"import": 5}}, 1)
+    assert machine.run("receipts")[0] == 0
+    capsys.readouterr()
 
 
 def test_an_import_that_did_not_come_to_its_end_is_told(

@@ -95,8 +95,8 @@ def _row(receipt: Data) -> tuple[object, ...]:
         str(receipt["imported_at"])[:MINUTE_CHARS].replace("T", " "),
         account["name"] or account["connection_id"],
         receipt["name"],
-        receipt["earliest"] or "–",
-        receipt["latest"] or "–",
+        receipt.get("earliest") or "–",
+        receipt.get("latest") or "–",
         sum(stream["new"] for stream in streams),
         sum(stream["updated"] for stream in streams),
     )

@@ -1,6 +1,7 @@
 """What a connection remembers of its imports: the places reached, and a receipt of each.
 
 Rule: a place counts for the very same files only; a finished import forgets its own and no other.
+Collectors could once write here: what has not the form of a receipt is none.
 """
 
 from __future__ import annotations
@@ -9,11 +10,30 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
+import msgspec
+
 from pdpp_kernel.source_item import Data
+from pdpp_kernel.values import instant_ns
 from personal_server.storage.ports.whole_store import RecordStore
 
 OWN, MEMBER = "~", "import"  # of its name among bookmarks, and formerly of a stream's bookmark
 MOST_PLACES, MOST_RECEIPTS = 20, 100
+
+
+class _Counts(msgspec.Struct):
+    new: int
+    updated: int
+
+
+class _Receipt(msgspec.Struct):
+    """What whoever shows receipts relies on."""
+
+    name: str
+    imported_at: str
+    streams: dict[str, _Counts]
+    earliest: str | None = None
+    latest: str | None = None
+    skipped: dict[str, int] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +87,8 @@ def own_places(state: Mapping[str, Any]) -> Data:
     """The memories of imports in a state, under the names that they have now."""
     own = {name: held for name, held in state.items() if is_own(name, held)}
     older = {OWN + name: held[MEMBER] for name, held in own.items() if not name.startswith(OWN)}
-    return older | {name: held for name, held in own.items() if name.startswith(OWN)}
+    named = older | {name: held for name, held in own.items() if name.startswith(OWN)}
+    return {name: held for name, held in named.items() if isinstance(held, dict)}
 
 
 def receipts_of(store: RecordStore, connection_id: str) -> list[Data]:
@@ -85,4 +106,13 @@ def _places(remembered: Data, but: str | None = None) -> Data:
 
 def _receipts(remembered: Data) -> list[Data]:
     member = remembered.get("receipts")
-    return cast("list[Data]", member) if isinstance(member, list) else []
+    found = cast("list[Data]", member) if isinstance(member, list) else []
+    return [each for each in found if _is_receipt(each)]
+
+
+def _is_receipt(held: object) -> bool:
+    try:
+        receipt = msgspec.convert(held, _Receipt)
+    except msgspec.ValidationError:
+        return False
+    return instant_ns(receipt.imported_at) is not None

@@ -188,8 +188,8 @@ def _imports(store: RecordStore, connection_id: str) -> Iterator[ImportLine]:
             name=str(receipt["name"]),
             new=sum(each["new"] for each in streams),
             updated=sum(each["updated"] for each in streams),
-            earliest=_day(receipt["earliest"]),
-            latest=_day(receipt["latest"]),
+            earliest=_day(receipt.get("earliest")),
+            latest=_day(receipt.get("latest")),
             skipped=receipt.get("skipped", {}),
         )
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import atexit
 import hashlib
+import shutil
 import tarfile
+import tempfile
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 
@@ -19,6 +23,7 @@ from pdpp_kernel.persons import (
     parted,
 )
 from pdpp_kernel.source_item import Data
+from personal_server.app.export_signer import ExportSigner
 from personal_server.app.own_export_head import is_own_export
 from personal_server.collecting.connections import create_connection, move_connection
 from personal_server.collecting.declarations import declare
@@ -29,6 +34,7 @@ from personal_server.reading.export import (
     export_lines,
     extent_of,
 )
+from personal_server.reading.ports import SignExport, unsigned
 from personal_server.storage.ports.whole_store import RecordStore
 from server.tests.cli.import_machine import Machine
 from server.tests.storage.conftest import sqlite_store
@@ -50,18 +56,38 @@ ODD_KEYS = ("..", "~b64.x", "a/b", 'q"\\', "ключ", " ", "0", "é" * 1_024)
 JOURNAL = Path(__file__).parents[1] / "samples" / "journal.json"
 
 
-def exported(store: RecordStore, path: Path, form: str) -> Path:
+KEYS = Path(tempfile.mkdtemp(prefix="pdpp-signers-"))
+atexit.register(shutil.rmtree, KEYS)
+
+
+def server_of(name: str) -> ExportSigner:
+    """A server that signs its exports."""
+    folder = KEYS / name
+    folder.mkdir(exist_ok=True)
+    return ExportSigner(folder, lambda size: hashlib.sha256(name.encode()).digest()[:size])
+
+
+OURS, THEIRS = server_of("ours"), server_of("theirs")
+
+
+def exported(store: RecordStore, path: Path, form: str, sign: SignExport = OURS.sign) -> Path:
     with store.snapshot() as snapshot:
         extent = extent_of(snapshot, None, None)
         if form == "ndjson":
-            chunks = export_lines(snapshot, extent, 0)
+            chunks = export_lines(snapshot, extent, 0, sign)
         else:
-            archive = ExportArchive(0, "tar" if form == "tar" else "zip")
+            archive = ExportArchive(0, "tar" if form == "tar" else "zip", sign)
             given = Enclosures(lambda: [GRANT], corrections=store.person_corrections)
             records = archive.records(snapshot, extent)
             chunks = chain(records, archive.rest(given, store.open_blob))
         path.write_bytes(b"".join(chunks))
     return path
+
+
+def own(machine: Machine) -> Machine:
+    """One that signs its exports as `exported` does."""
+    machine.ports = replace(machine.ports, own_signer=OURS.name)
+    return machine
 
 
 def furnished(machine: Machine, folder: Path) -> Machine:
@@ -131,7 +157,7 @@ def test_it_comes_back_in_a_database_too(form: str, tmp_path: Path) -> None:
 
 @every_form
 def test_into_the_server_it_came_from_it_changes_nothing(form: str, tmp_path: Path) -> None:
-    machine = furnished(Machine(), tmp_path)
+    machine = own(furnished(Machine(), tmp_path))
     path = exported(machine.store, tmp_path / f"all.{form}", form)
     with machine.store.snapshot() as snapshot:
         before = snapshot.horizon
@@ -234,6 +260,66 @@ def with_lines(path: Path, *lines: Data) -> None:
     end = {"object": "export_end", "record_count": len(lines)}
     whole = end | {"sha256": hashlib.sha256(content).hexdigest()}
     path.write_bytes(content + orjson.dumps(whole) + b"\n")
+
+
+def forged(path: Path, sign: SignExport) -> Path:
+    """An export of lines that says otherwise of every record, by somebody who knows all ids."""
+    lines = path.read_bytes().splitlines(keepends=True)
+    content = b"".join(lines[:-1]).replace(b"2026-03-01", b"2036-03-01")
+    sha256 = hashlib.sha256(content).hexdigest()
+    end = {"object": "export_end", "record_count": len(lines) - 2, "sha256": sha256}
+    path.write_bytes(content + orjson.dumps({**end, **sign(sha256)}) + b"\n")
+    return path
+
+
+def by_another_signature(sha256: str) -> Mapping[str, str]:
+    """Of something else that this server signed."""
+    return OURS.sign(sha256[::-1])
+
+
+@pytest.mark.parametrize("sign", [unsigned, THEIRS.sign, by_another_signature])
+def test_no_export_of_others_changes_what_is_here(tmp_path: Path, sign: SignExport) -> None:
+    machine = own(furnished(Machine(), tmp_path))
+    kept = exported(machine.store, tmp_path / "kept.ndjson", "ndjson").read_bytes()
+    count = machine.count()
+    with machine.store.snapshot() as snapshot:
+        here = {each.connection_id for each in snapshot.connections()}
+    path = forged(exported(machine.store, tmp_path / "forged.ndjson", "ndjson"), sign)
+    for new in (True, False):
+        _, printed = machine.run("import", path)
+        into = {each["connection"]["connection_id"] for each in printed["imports"]}
+        assert here.isdisjoint(into)
+        assert len(into) == len(here)
+        assert (tallied(printed, "new") > 0) is new
+    assert set(kept.splitlines()[1:-1]) < set(
+        exported(machine.store, tmp_path / "now.ndjson", "ndjson").read_bytes().splitlines()
+    )
+    assert machine.count() > count
+
+
+def test_no_export_of_others_takes_an_account_by_when_it_was_made(tmp_path: Path) -> None:
+    machine = own(Machine())
+    for key in ("mail", "contacts"):
+        machine.run("import", as_zip(SPECIMENS[key], tmp_path / f"{key}.zip"))
+    path = exported(machine.store, tmp_path / "forged.ndjson", "ndjson")
+    with machine.store.snapshot() as snapshot:
+        mail, contacts = (each.connection_id.encode() for each in snapshot.connections())
+        here = {mail, contacts}
+    exchanged = path.read_bytes().replace(mail, b"X").replace(contacts, mail)
+    path.write_bytes(exchanged.replace(b"X", contacts))
+    _, printed = machine.run("import", forged(path, THEIRS.sign))
+    into = {each["connection"]["connection_id"].encode() for each in printed["imports"]}
+    assert here.isdisjoint(into)
+
+
+@every_form
+def test_who_brought_an_account_may_bring_it_again(form: str, tmp_path: Path) -> None:
+    path = exported(furnished(Machine(), tmp_path).store, tmp_path / f"all.{form}", form)
+    machine = Machine()
+    machine.ports = replace(machine.ports, own_signer=THEIRS.name)
+    for new in (True, False):
+        _, printed = machine.run("import", path)
+        assert (tallied(printed, "new") > 0) is new
 
 
 @pytest.mark.parametrize("also", [(), ("--dry-run",)])

@@ -44,6 +44,7 @@ from personal_server.reading.export import (
     digest_line,
     records_member,
 )
+from personal_server.upkeep.backup_signatures import signer_of_export
 
 MAX_DOCUMENT_BYTES = 256 * 1024 * 1024
 LONGEST_LINE_BYTES = MAX_LINE_BYTES + 64 * 1024  # an export adds stream and connection to a line
@@ -93,11 +94,23 @@ class _Manifest(_Document):
 class _End(msgspec.Struct):
     record_count: int
     sha256: str
+    signer: str = ""
+    signature: str = ""
+
+    def covers(self, record_count: int, sha256: str) -> bool:
+        return (self.record_count, self.sha256) == (record_count, sha256)
+
+    @property
+    def proven_signer(self) -> str | None:
+        return signer_of_export(self.sha256, self.signer, self.signature)
 
 
 @dataclass(frozen=True, slots=True)
 class OwnExport:
-    """An export that is complete; `records` and `open_blob` read its file again."""
+    """An export that is complete; `records` and `open_blob` read its file again.
+
+    Shapes: `signer` is the key of the server that made it, None where nobody signed it.
+    """
 
     connections: Mapping[str, ExportedConnection]
     declarations: Mapping[str, SourceDeclaration]
@@ -106,6 +119,7 @@ class OwnExport:
     grants: list[Data] = field(default_factory=list[Data])
     disclosure_count: int = 0
     corrections: Corrections = NO_CORRECTIONS
+    signer: str | None = None
 
     def declaration_of(self, connection_id: str) -> SourceDeclaration:
         """What the export says of a connection's source."""
@@ -187,7 +201,8 @@ def _of_lines(file: IO[bytes]) -> OwnExport:
         digest.update(line)
         count += 1
         _require(msgspec.json.decode(line, type=_ManifestStream).connection_id in connections)
-    _require(end == _End(count, digest.hexdigest()))
+    _require(end is not None and end.covers(count, digest.hexdigest()))
+    signer = None if end is None else end.proven_signer
 
     def records() -> Iterator[Line]:
         file.seek(len(first))
@@ -197,7 +212,7 @@ def _of_lines(file: IO[bytes]) -> OwnExport:
                 yield stream.connection_id, stream.stream, line
 
     declarations = _by_key(header.declarations, connections)
-    return OwnExport(connections, declarations, records, _no_blob)
+    return OwnExport(connections, declarations, records, _no_blob, signer=signer)
 
 
 def _no_blob(blob_id: str) -> None:
@@ -267,7 +282,8 @@ def _of_archive(file: IO[bytes]) -> OwnExport:
     streams = [(stream.connection_id, stream.stream) for stream in manifest.streams]
     _require(all(connection_id in connections for connection_id, _ in streams))
     count = sum(line_counts[records_member(*stream)] for stream in streams)
-    _require(msgspec.json.decode(documents[END], type=_End) == _End(count, sha256))
+    end = msgspec.json.decode(documents[END], type=_End)
+    _require(end.covers(count, sha256))
 
     def records() -> Iterator[Line]:
         for stream in streams:
@@ -284,6 +300,7 @@ def _of_archive(file: IO[bytes]) -> OwnExport:
         msgspec.json.decode(documents[GRANTS], type=list[Data]),
         line_counts[DISCLOSURES],
         msgspec.json.decode(documents.get(PERSONS, b"{}"), type=Corrections),
+        end.proven_signer,
     )
 
 

@@ -31,7 +31,7 @@ from personal_server.collecting.imports import (
     record_counts,
 )
 from personal_server.collecting.ingest import MAX_LINE_BYTES, LineChecker, LineRefused, ingest
-from personal_server.collecting.restored_connections import restored_connection
+from personal_server.collecting.restored_connections import ExportMaker, restored_connection
 from personal_server.domain.connection import Connection, ConnectionStatus
 from personal_server.domain.declaration_document import parse_declaration
 from personal_server.domain.schema_costs import refuse_costly
@@ -94,8 +94,12 @@ def restore_own_export(
     declared = {
         key: _declared(ports, declaration) for key, declaration in export.declarations.items()
     }
+    own = ports.own_signer()
+    maker = ExportMaker(export.signer, own is not None and export.signer == own)
     results = {
-        connection.connection_id: _restored(ports, connection, declared[connection.connector_key])
+        connection.connection_id: _restored(
+            ports, maker, connection, declared[connection.connector_key]
+        )
         for connection in export.connections.values()
     }
     position = 0
@@ -109,13 +113,20 @@ def restore_own_export(
     for result in results.values():
         _settle_status(ports, result)
     exported = export.corrections
-    if exported != NO_CORRECTIONS:
+    if exported != NO_CORRECTIONS and _made_all(ports, maker):
         ports.store.correct_persons(
             lambda corrections: Corrections(
                 corrections.merged | exported.merged, corrections.parted | exported.parted
             )
         )
     return list(results.values())
+
+
+def _made_all(ports: ImportPorts, maker: ExportMaker) -> bool:
+    """Whether all that is here came from them: who is one person is said across accounts."""
+    with ports.store.snapshot() as snapshot:
+        connections = snapshot.connections()
+    return all(maker.made(ports.store, connection) for connection in connections)
 
 
 def _declared(ports: ImportPorts, exported: SourceDeclaration) -> SourceDeclaration:
@@ -127,10 +138,14 @@ def _declared(ports: ImportPorts, exported: SourceDeclaration) -> SourceDeclarat
 
 
 def _restored(
-    ports: ImportPorts, exported: ExportedConnection, declaration: SourceDeclaration
+    ports: ImportPorts,
+    maker: ExportMaker,
+    exported: ExportedConnection,
+    declaration: SourceDeclaration,
 ) -> RestoredConnection:
     connection, is_new = restored_connection(
         ports.store,
+        maker,
         declaration,
         exported.connection_id,
         exported.display_name,

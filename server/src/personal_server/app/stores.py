@@ -16,6 +16,7 @@ from personal_server.app.databases import (
     require_filled,
     require_whole,
 )
+from personal_server.app.export_signer import ExportSigner
 from personal_server.app.one_state import one_state
 from personal_server.app.server_database import ServerDatabase
 from personal_server.configuration_file import (
@@ -130,6 +131,7 @@ def open_stores(
                 random_bytes,
                 planted=lambda: planted_records(granted),
                 time_zone=locale.zone,
+                sign_export=ExportSigner(settings.data_dir, random_bytes).sign,
             ),
             KnownDeclarations(),
             clock,

@@ -125,7 +125,7 @@ def _export(
             raise NotFound("No account has records of this stream.")
         now_ns = store.clock()
         if form == "ndjson":
-            lines = export_lines(snapshot, extent, now_ns)
+            lines = export_lines(snapshot, extent, now_ns, store.reads.sign_export)
             return OwnerExport(lines, iter(()), opening.pop_all().close)
         enclosures = Enclosures(
             lambda: stored_grants(store.authorization),
@@ -133,7 +133,7 @@ def _export(
             store.reads.store.person_corrections,
         )
         open_blob = store.reads.store.open_blob if with_blobs else _no_blob
-        archive = ExportArchive(now_ns, form)
+        archive = ExportArchive(now_ns, form, store.reads.sign_export)
         return OwnerExport(
             archive.records(snapshot, extent),
             archive.rest(enclosures, open_blob),

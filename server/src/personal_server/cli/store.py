@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager, contextmanager
 from pdpp_kernel.system.memory_images import forbid_core_dumps
 from pdpp_kernel.system.own_account import own_name
 from pdpp_sources.reader_process import RECIPES, CostlyPlaces, ReaderProcess
+from personal_server.app.export_signer import ExportSigner
 from personal_server.app.owner_store import OwnerStore, open_owner_store
 from personal_server.app.stores import open_stores
 from personal_server.cli.server_settings import settings_or_exit
@@ -36,7 +37,8 @@ def local_acting() -> Acting:
 def open_imports() -> Generator[ImportPorts, None, None]:
     """The records, for an import."""
     with open_stores(settings_or_exit(), serving=False) as stores:
-        yield ImportPorts(stores.records, stores.clock, stores.random_bytes)
+        signer = ExportSigner(stores.data_dir, stores.random_bytes)
+        yield ImportPorts(stores.records, stores.clock, stores.random_bytes, own_signer=signer.name)
 
 
 def open_reader() -> ReaderProcess:

@@ -87,13 +87,15 @@ class ReadableExport(Protocol):
 class ImportPorts:
     """What an import needs of the rest.
 
-    Shapes: with `is_fed` a feed runs it, and tells itself how fresh the account is.
+    Shapes: with `is_fed` a feed runs it, and tells itself how fresh the account is; `own_signer`
+        names the key that signs exports of this server.
     """
 
     store: RecordStore
     clock: Callable[[], int]
     random_bytes: Callable[[int], bytes]
     is_fed: bool = False
+    own_signer: Callable[[], str | None] = lambda: None
 
     def new_id(self) -> str:
         """An id for a run or a receipt."""

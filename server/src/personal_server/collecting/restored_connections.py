@@ -1,17 +1,55 @@
-"""The connection that an own export names: found again, or made anew."""
+"""The connection that an own export names: found again, or made anew.
+
+Rule: an export writes to a connection that is here only if this server made the export, or who made
+it made the one that this connection came from.  Any other gets a connection of its own, beside it:
+apps know ids of connections and keys of records, and anybody can write a file of this form.
+Source: docs/contract/resource-server.md 14.4.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from hashlib import sha256
 
 from pdpp_kernel.source_declaration import SourceDeclaration
 from personal_server.collecting.connections import ID_BYTES, checked_name
+from personal_server.collecting.receipts import OWN
 from personal_server.domain.connection import Connection, ConnectionStatus
 from personal_server.storage.ports.whole_store import RecordStore
+
+CAME_FROM = f"{OWN}{OWN}"
+"""Among the bookmarks of a connection: whose export it came from."""
+FOREIGN_NAME, MOST_NAME = "{} (from another server)", 80
+
+
+@dataclass(frozen=True, slots=True)
+class ExportMaker:
+    """Who made an export: `signer` is the key that signed it, None for nobody."""
+
+    signer: str | None
+    is_this_server: bool
+
+    def made(self, store: RecordStore, connection: Connection) -> bool:
+        """Whether the connection is theirs to write to."""
+        if self.is_this_server:
+            return True
+        came_from = store.state(connection.connection_id).state.get(CAME_FROM, {})
+        return self.signer is not None and came_from.get("signer") == self.signer
+
+    def own_id(self, connection_id: str) -> str:
+        """What a connection of theirs is called here, beside one of that id."""
+        named = sha256(f"{self.signer}\n{connection_id}".encode()).hexdigest()
+        return f"cin_{named[: 2 * ID_BYTES]}"
+
+    def mark(self, store: RecordStore, connection: Connection, now_ns: int) -> None:
+        """Note that it came from their export."""
+        store.put_state(connection.connection_id, {CAME_FROM: {"signer": self.signer}}, now_ns)
 
 
 def restored_connection(
     store: RecordStore,
+    maker: ExportMaker,
     declaration: SourceDeclaration,
     connection_id: str,
     display_name: str | None,
@@ -21,19 +59,29 @@ def restored_connection(
 ) -> tuple[Connection, bool]:
     """The connection that an export names, and whether it had to be made.
 
-    Where another source has its id, it gets another one, and is known by when it was made.
+    Where another source has its id, it gets another one, and is known by when it was made; where
+    one of this source that others made has it, it is known by who made the export.
     Raises: InvalidRequest (name).
     """
     with store.snapshot() as snapshot:
         by_id = {c.connection_id: c for c in snapshot.connections()}
     same = by_id.get(connection_id)
     if same is not None and same.connector_key == declaration.connector_key:
-        return same, False
-    for other in by_id.values() if same is not None else ():
-        if (other.connector_key, other.created_at_ns) == (declaration.connector_key, created_at_ns):
-            return other, False
+        if maker.made(store, same):
+            return same, False
+        connection_id = maker.own_id(connection_id)
+        beside = by_id.get(connection_id)
+        if beside is not None and beside.connector_key == declaration.connector_key:
+            return beside, False
+        display_name = FOREIGN_NAME.format((display_name or declaration.connector_key)[:MOST_NAME])
+    elif same is not None:
+        for other in by_id.values():
+            made = (other.connector_key, other.created_at_ns)
+            if made == (declaration.connector_key, created_at_ns) and maker.made(store, other):
+                return other, False
+    is_taken = connection_id in by_id
     connection = Connection(
-        connection_id=f"cin_{random_bytes(ID_BYTES).hex()}" if same else connection_id,
+        connection_id=f"cin_{random_bytes(ID_BYTES).hex()}" if is_taken else connection_id,
         connector_key=declaration.connector_key,
         source_id=declaration.source_id,
         display_name=checked_name(display_name),
@@ -42,4 +90,5 @@ def restored_connection(
         updated_at_ns=now_ns,
     )
     store.add_connection(connection)
+    maker.mark(store, connection, now_ns)
     return connection, True

@@ -34,6 +34,7 @@ from pdpp_kernel.record import (
 from pdpp_kernel.values import NANOSECONDS, instant_text, render_instant
 from personal_server.domain.connection import Connection
 from personal_server.domain.stored import StoredDeclaration, StoredStream
+from personal_server.reading.ports import SignExport, unsigned
 from personal_server.reading.scratch import ScratchStream
 from personal_server.reading.shown_disclosures import ShownDisclosure
 from personal_server.storage.authorization_rows import GrantRow
@@ -107,7 +108,9 @@ def extent_of(
     return Extent(connections, streams, planted)
 
 
-def export_lines(snapshot: ReadSnapshot, extent: Extent, now_ns: int) -> Iterator[bytes]:
+def export_lines(
+    snapshot: ReadSnapshot, extent: Extent, now_ns: int, sign: SignExport = unsigned
+) -> Iterator[bytes]:
     """The export as lines, in chunks.
 
     Shapes: a header; ingest lines with `stream` and `connection_id`; an end with the number of
@@ -137,7 +140,8 @@ def export_lines(snapshot: ReadSnapshot, extent: Extent, now_ns: int) -> Iterato
                 waiting, waiting_bytes = [], 0
     rest = b"".join(waiting)
     digest.update(rest)
-    yield rest + _line(_end(count, digest.hexdigest(), snapshot.damaged))
+    sha256 = digest.hexdigest()
+    yield rest + _line({**_end(count, sha256, snapshot.damaged), **sign(sha256)})
 
 
 class ExportArchive:
@@ -147,8 +151,9 @@ class ExportArchive:
         `SHA-256, two spaces, name` of all members before it, as `sha256sum` writes them.
     """
 
-    def __init__(self, now_ns: int, form: ArchiveForm = "tar") -> None:
+    def __init__(self, now_ns: int, form: ArchiveForm = "tar", sign: SignExport = unsigned) -> None:
         self._now_ns = now_ns
+        self._sign = sign
         self._write = _TarMembers(now_ns) if form == "tar" else _ZipMembers(now_ns)
         self._referenced: set[str] = set()
         self._record_count = 0
@@ -191,7 +196,8 @@ class ExportArchive:
             yield from write.json(PERSONS, _corrections(corrections))
         yield from write.lines(DISCLOSURES, map(_disclosure_line, enclosures.disclosures()))
         count, sha256 = self._record_count, write.sha256
-        yield from write.json(END, _end(count, sha256, self._damaged, self._damaged_blobs))
+        end = _end(count, sha256, self._damaged, self._damaged_blobs)
+        yield from write.json(END, {**end, **self._sign(sha256)})
         yield write.closing()
 
     def _lines(self, rows: Iterable[StoredRecord]) -> Iterator[bytes]:

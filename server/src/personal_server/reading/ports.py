@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 
@@ -13,6 +13,16 @@ from personal_server.reading.semantic_search import QueryEmbedder
 from personal_server.storage.ports.snapshots import ReadSnapshot
 from personal_server.storage.ports.whole_store import RecordStore
 
+SignExport = Callable[[str], Mapping[str, str]]
+"""The members by which an export shows who made it, from the digest in its end."""
+
+
+def unsigned(sha256: str) -> Mapping[str, str]:
+    """Nobody signs."""
+    del sha256
+    return {}
+
+
 PlantedRecords = Callable[[], frozenset[tuple[str, str, str]]]
 """(connection_id, stream, key) of the records that the owner planted and that are not theirs."""
 
@@ -21,6 +31,7 @@ PlantedRecords = Callable[[], frozenset[tuple[str, str, str]]]
 class ReadPorts:
     """Store, sealer, clock (UTC ns), randomness, what is kept between reads, planted records.
 
+    `sign_export` signs what the owner exports;
     `time_zone` is the owner's, by its IANA name; `embedder` is there where meaning is searched.
     """
 
@@ -34,6 +45,7 @@ class ReadPorts:
     planted: PlantedRecords = frozenset
     time_zone: Callable[[], str] = lambda: "UTC"
     embedder: QueryEmbedder | None = None
+    sign_export: SignExport = unsigned
 
     def snapshot(self, timeout_seconds: float | None) -> AbstractContextManager[ReadSnapshot]:
         """One consistent state of the store."""

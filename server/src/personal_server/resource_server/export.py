@@ -78,10 +78,10 @@ class ExportRoutes:
             included = request.parameters.flags.get("include_blobs", False)
             open_blob = self._ports.store.open_blob if included else _no_blob
             if form == "ndjson":
-                made = export_lines(snapshot, extent, request.now_ns)
+                made = export_lines(snapshot, extent, request.now_ns, self._ports.sign_export)
                 rest: Iterator[bytes] = iter(())
             else:
-                archive = ExportArchive(request.now_ns)
+                archive = ExportArchive(request.now_ns, sign=self._ports.sign_export)
                 made = archive.records(snapshot, extent)
                 rest = archive.rest(self._enclosures, open_blob)
             chunks = OwnerExport(made, rest, opening.pop_all().close)

@@ -1,14 +1,14 @@
-"""Who made a backup: a signature over its manifest, which has the digest of everything in it.
+"""Who made a backup or an export: a signature over the digest of everything in it.
 
 Rule: the key lies beside the data and is in no backup, so that whoever has one can make no other.
-Source: docs/backup.md.
+Source: docs/backup.md; docs/contract/resource-server.md 14.4.
 """
 
 from __future__ import annotations
 
 import os
 from base64 import urlsafe_b64decode
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -20,7 +20,7 @@ from personal_server.consent.credentials import base64url
 
 KEY_FILE = "signer.key"
 SEED_BYTES = 32
-_SIGNED = b"pdpp backup manifest 1\n"
+_SIGNED, _EXPORTED = b"pdpp backup manifest 1\n", b"pdpp export 1\n"
 
 
 class BackupSigner:
@@ -41,8 +41,14 @@ class BackupSigner:
 
     def sign(self, manifest: bytes) -> bytes:
         """What goes into the archive behind a manifest.  Raises: OSError."""
-        signature = base64url(self._key().sign(_SIGNED + manifest))
-        return orjson.dumps({"signer": self.name, "signature": signature})
+        return orjson.dumps(self._signed(_SIGNED + manifest))
+
+    def sign_export(self, sha256: str) -> Mapping[str, str]:
+        """What the end of an export says beside that digest.  Raises: OSError."""
+        return self._signed(_EXPORTED + sha256.encode())
+
+    def _signed(self, content: bytes) -> Mapping[str, str]:
+        return {"signer": self.name, "signature": base64url(self._key().sign(content))}
 
     def _key(self) -> Ed25519PrivateKey:
         if not self._path.exists():
@@ -63,10 +69,23 @@ def signer_of(manifest: bytes, signed: bytes) -> str | None:
     """Whose signature of a manifest that is; None, if it is nobody's."""
     try:
         members = orjson.loads(signed)
-        key = Ed25519PublicKey.from_public_bytes(_bytes_of(members["signer"]))
-        key.verify(_bytes_of(members["signature"]), _SIGNED + manifest)
+        return _signer(members["signer"], members["signature"], _SIGNED + manifest)
     except (InvalidSignature, ValueError, TypeError, KeyError):
         return None
+
+
+def signer_of_export(sha256: str, signer: str, signature: str) -> str | None:
+    """Whose signature of an export that is; None, if it is nobody's."""
+    try:
+        return _signer(signer, signature, _EXPORTED + sha256.encode())
+    except (InvalidSignature, ValueError):
+        return None
+
+
+def _signer(signer: str, signature: str, content: bytes) -> str:
+    """Raises: InvalidSignature, ValueError, TypeError."""
+    key = Ed25519PublicKey.from_public_bytes(_bytes_of(signer))
+    key.verify(_bytes_of(signature), content)
     return base64url(key.public_bytes_raw())
 
 

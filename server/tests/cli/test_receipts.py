@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import cast
 
 import pytest
 
@@ -65,7 +66,7 @@ def test_what_a_collector_once_wrote_in_their_place_is_none(
     machine.run("import", tmp_path / "Inbox")
     with machine.store.snapshot() as snapshot:
         (connection,) = snapshot.connections()
-    held: Data = machine.store.state(connection.connection_id).state["~messages"]
+    held = cast("Data", machine.store.state(connection.connection_id).state["~messages"])
     for receipts in ([*FORGED, *held["receipts"]], "none"):
         memory = held | {"receipts": receipts}
         state: Data = {"~messages": None, name: memory if name[0] == "~" else {"import": memory}}

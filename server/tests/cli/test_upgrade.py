@@ -130,6 +130,16 @@ def test_what_is_not_signed_for_this_machine_is_refused(
     assert not list(tmp_path.glob("data.*"))
 
 
+def test_no_release_that_is_older_takes_the_place_of_the_program(
+    empty: Machine, tmp_path: Path
+) -> None:
+    """It has a good signature for ever, and the faults that were mended since."""
+    name = f"pdpp-0.0.99-linux-{platform.machine()}"
+    release = Signed(tmp_path / "release", WORKS, name)
+    asked = ("upgrade", release.folder, "--dry-run", "--signer", release.signer)
+    assert "export_unsafe" in empty.pdpp(*asked, expected=65).stderr
+
+
 def test_a_key_may_begin_as_an_option_does(empty: Machine, tmp_path: Path) -> None:
     release = Signed(tmp_path / "release", WORKS)
     asked = ("upgrade", release.folder, "--dry-run", "--signer", "-aKeyOfSomebody")

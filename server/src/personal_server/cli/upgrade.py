@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 import shutil
+from importlib.metadata import version
 from pathlib import Path
 
 from pdpp_mcp_server.commands.exits import print_json
@@ -27,6 +29,7 @@ from personal_server.cli.server_settings import settings_or_exit
 from personal_server.settings import Settings, command_environment
 from personal_server.upkeep.releases import Release, ReleaseRefused, downloaded, downloaded_wheels
 
+PACKAGE = "pdpp-personal-server"
 SIGNER_FILE = "release-signer"
 """In the data directory: whose releases the owner takes."""
 
@@ -61,6 +64,7 @@ def upgrade(
     known = settings.data_dir / SIGNER_FILE
     release = _release(file, installation)
     _require_signer(release, signer or _remembered(known))
+    _require_newer(release)
     planned = Upgrade(installation, settings.database_path.absolute(), release)
     if not json:
         print_facts(_shown(planned).items(), words())
@@ -148,6 +152,25 @@ def _require_signer(release: Release, expected: str | None) -> None:
             f"This release is signed by {release.signer}, not by the key you named or used before.",
             "Do not run it, unless its makers announced a new key; then add: --signer KEY",
         )
+
+
+def _require_newer(release: Release) -> None:
+    """A signature never ends: an old release with a known fault has a good one.
+
+    Raises: CommandError.
+    """
+    own = version(PACKAGE)
+    if _numbers(release.version) < _numbers(own):
+        raise CommandError(
+            "export_unsafe",
+            f"This release is {release.version}, older than the program, which is {own}.",
+            "Download a newer one. To go back, put pdpp.previous and its data in their places.",
+        )
+
+
+def _numbers(release: str) -> tuple[int, ...]:
+    """In: `0.10.0`.  Out: `(0, 10, 0)`; what makes it a trial (`0.10.0rc1`) counts as nothing."""
+    return tuple(map(int, re.findall(r"[0-9]+", re.split(r"[^0-9.]", release)[0])))
 
 
 def _require_room(planned: Upgrade) -> None:

@@ -34,8 +34,8 @@ class ExportMaker:
         """Whether the connection is theirs to write to."""
         if self.is_this_server:
             return True
-        came_from = store.state(connection.connection_id).state.get(CAME_FROM, {})
-        return self.signer is not None and came_from.get("signer") == self.signer
+        came_from = store.state(connection.connection_id).state.get(CAME_FROM)
+        return self.signer is not None and came_from == {"signer": self.signer}
 
     def own_id(self, connection_id: str) -> str:
         """What a connection of theirs is called here, beside one of that id."""

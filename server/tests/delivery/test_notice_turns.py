@@ -37,7 +37,12 @@ from personal_server.delivery.notice_channels import (
     with_hours,
     with_kinds_off,
 )
-from personal_server.delivery.notice_senders import DesktopSender, PushSender, WebhookSender
+from personal_server.delivery.notice_senders import (
+    DesktopSender,
+    PushSender,
+    WebhookSender,
+    no_option,
+)
 from personal_server.delivery.notice_turns import GONE_WAITS_SECONDS, WAITS_SECONDS, Notices
 from personal_server.delivery.signatures import SecretBox
 from personal_server.delivery.web_push import new_key
@@ -289,6 +294,13 @@ async def test_a_program_gets_its_texts_as_arguments_and_nothing_of_the_server(
     outcomes = [row.outcome for row in town.rows()]
     await town.pass_time()
     assert [*outcomes, *(row.outcome for row in town.rows())] == ["refused", "unreachable"]
+
+
+@pytest.mark.parametrize("name", ["--exec=id", "-x", "–", "a -b"])
+def test_no_name_is_an_option_of_a_program(name: str) -> None:
+    argument = no_option(f"{name}: the newest record is from 2020.")
+    assert not argument.startswith("-")
+    assert argument.strip().startswith(name)
 
 
 async def test_what_did_not_arrive_is_tried_again_later_and_told_of_elsewhere(

@@ -66,7 +66,7 @@ class DesktopSender:
         program = desktop_program(self.named)
         if program is None:
             return DeliveryOutcome.UNREACHABLE
-        arguments = [message.title, message.text]
+        arguments = [no_option(message.title), no_option(message.text)]
         if self.named is None:  # a text of the desktop may have markup, a title has none
             arguments = ["--app-name=pdpp", "--", message.title, html.escape(message.text, False)]
         try:
@@ -79,6 +79,11 @@ class DesktopSender:
         except OSError:
             return DeliveryOutcome.UNREACHABLE
         return DeliveryOutcome.REFUSED if done.returncode else DeliveryOutcome.DELIVERED
+
+
+def no_option(text: str) -> str:
+    """A text that a program takes for no option of its own: an account may be named like one."""
+    return f" {text}" if text.startswith("-") else text
 
 
 @dataclass(frozen=True, slots=True)

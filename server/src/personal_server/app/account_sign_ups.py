@@ -25,7 +25,7 @@ from personal_server.app.feed_secrets import FeedSecrets
 from personal_server.app.feeding import feed_store
 from personal_server.app.mailbox_runs import KIND as MAILBOX
 from personal_server.app.mailbox_runs import MailPlace
-from personal_server.app.mailbox_sync import ask, folders_of, sign_in_to
+from personal_server.app.mailbox_talk import ask, folders_of, sign_in_to
 from personal_server.app.stores import Stores
 from personal_server.feeds import feed_states
 from personal_server.feeds.feed_schedule import USUAL_EVERY_SECONDS

@@ -22,8 +22,9 @@ from pdpp_sources.mailbox_process import MailboxProcess, WireCount, mailbox_proc
 from personal_server.app.feed_secrets import FeedSecrets
 from personal_server.app.mail_batches import MailBatch
 from personal_server.app.mail_parts import ENDING, MailParts
+from personal_server.app.mailbox_reading import MailboxReading
 from personal_server.app.mailbox_records import MailboxRecords
-from personal_server.app.mailbox_sync import MailboxReading, MailboxSync, SyncPorts
+from personal_server.app.mailbox_sync import MailboxSync, SyncPorts
 from personal_server.feeds.feed_runs import FeedImporter, RunResult
 from personal_server.feeds.fetched_batches import NEEDS_OWNER, FetchedBatches, FetchTrouble
 from personal_server.storage.feed_rows import FeedRow

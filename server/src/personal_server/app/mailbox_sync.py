@@ -26,11 +26,7 @@ from pdpp_sources.mailbox_messages import (
     FolderMark,
     FolderSeen,
     LeaveMailbox,
-    ListFolders,
     ListUids,
-    MailboxReply,
-    MailboxRequest,
-    MailboxSignedIn,
     MailHead,
     MailLabels,
     MailPart,
@@ -40,16 +36,16 @@ from pdpp_sources.mailbox_messages import (
     SignIn,
     UidRanges,
 )
-from pdpp_sources.mailbox_process import MISBEHAVES, MailboxProcess
+from pdpp_sources.mailbox_process import MailboxProcess
 from personal_server.app.mail_batches import MailBatch, folder_aside
 from personal_server.app.mail_parts import MailParts
 from personal_server.app.mailbox_folders import (
-    INBOX,
-    choose_folders,
     in_turn,
     looks_of_a_round,
 )
+from personal_server.app.mailbox_marks import mark_of, merged_mark, text_of, unknown_ranges
 from personal_server.app.mailbox_records import MailboxRecords, lonely_keys
+from personal_server.app.mailbox_talk import ask, folders_of, groups, sign_in_to
 from personal_server.feeds.feed_ledger import ItemState
 from personal_server.feeds.feed_runs import RunResult
 from personal_server.feeds.fetched_batches import FOLLOW, FetchedBatches, FetchTrouble
@@ -57,7 +53,6 @@ from personal_server.storage.feed_rows import UNSURE, FeedItemRow, FeedMailRow, 
 from personal_server.storage.ports.feed_stores import FeedMailStore, FeedStore
 
 HEADS_AT_ONCE = 500
-MAILS_AT_ONCE, BYTES_AT_ONCE = 100, 4 * 1024 * 1024
 ROWS_AT_ONCE = 1_000
 RUN_SECONDS = 1_800.0
 RECENT_MAILS = 500
@@ -149,7 +144,7 @@ class MailboxSync:
         if mark is None or not opened or opened[0] is None:
             self._missed = True
             return
-        now = _merged(opened[0], mark)
+        now = merged_mark(opened[0], mark)
         if known is not None and known.uidvalidity != now.uidvalidity:
             self._set_aside(name, known.uidvalidity)
             known = None
@@ -355,7 +350,7 @@ class MailboxSync:
             back = [row for row in rows if row.gone_at is not None and row.uid in there]
             self._mark_gone(gone)
             self._keep([replace(row, gone_at=None) for row in back])
-        missing = UidSet(packed_ranges(_between(there, known, now.uid_next)))
+        missing = UidSet(packed_ranges(unknown_ranges(there, known, now.uid_next)))
         batch = MailBatch(name, self.ports.staged, now.uidvalidity)
         self._take(batch, missing.stretches(HEADS_AT_ONCE, LARGEST_UID), None)
 
@@ -430,115 +425,6 @@ class MailboxSync:
             self._tell()
 
 
-def ask(process: MailboxProcess, request: MailboxRequest) -> Iterator[MailboxReply]:
-    """What is answered.  Raises: FetchTrouble once the conversation ended badly."""
-    yield from process.ask(request)
-    if process.end is not None and process.end.code is not None:
-        raise FetchTrouble(process.end.code)
-
-
-def sign_in_to(process: MailboxProcess, sign_in: SignIn) -> frozenset[str]:
-    """Sign in; what the server can do.  Raises: FetchTrouble."""
-    found = [e.capabilities for e in ask(process, sign_in) if isinstance(e, MailboxSignedIn)]
-    return frozenset(found[0] if found else ())
-
-
-def folders_of(
-    process: MailboxProcess, chosen: Sequence[str], can: frozenset[str]
-) -> tuple[list[FolderSeen], list[FolderSeen]]:
-    """All folders, and those that are fetched.  Raises: FetchTrouble.
-
-    An account without an inbox is none: what is missing there is not gone.
-    """
-    listed = [each for each in ask(process, ListFolders()) if isinstance(each, FolderSeen)]
-    if not any(each.name.upper() == INBOX for each in listed):
-        raise FetchTrouble(MISBEHAVES)
-    return listed, choose_folders(listed, chosen, can)
-
-
-@dataclass(frozen=True, slots=True)
-class MailboxReading:
-    """Reads a whole mailbox once more, and knows no ledger."""
-
-    process: MailboxProcess
-    staged: Path
-    result: RunResult
-
-    def batches(self, sign_in: SignIn, chosen: Sequence[str]) -> Iterator[MailBatch]:
-        """All mails; the files of a batch are gone when the next is asked for."""
-        _, fetched = folders_of(self.process, chosen, sign_in_to(self.process, sign_in))
-        for folder in fetched:
-            for _ in ask(self.process, OpenFolder(folder.name)):
-                pass
-            packed = [e.packed for e in ask(self.process, ListUids(1)) if isinstance(e, UidRanges)]
-            batch = MailBatch(folder.name, self.staged, 0)
-            for first, last in UidSet(packed[0] if packed else b"").stretches(
-                MAILS_AT_ONCE, LARGEST_UID
-            ):
-                self._read(batch, first, last)
-                if batch.is_full:
-                    yield batch
-                    batch.clear()
-            yield batch
-            batch.clear()
-
-    def _read(self, batch: MailBatch, first: int, last: int) -> None:
-        heads = [e for e in ask(self.process, AskHeads(first, last)) if isinstance(e, MailHead)]
-        large = [e for e in heads if e.size_bytes > LARGEST_MAIL_BYTES]
-        self.result.rejected += len(large)
-        for group in groups([e for e in heads if e not in large]):
-            by_uid = {head.uid: head for head in group}
-            content = bytearray()
-            for each in ask(self.process, FetchMails(list(by_uid))):
-                if isinstance(each, MailPart):
-                    content += each.content
-                elif isinstance(each, MailSeen):
-                    batch.add(each.uid, bytes(content), by_uid[each.uid].labels)
-                    content = bytearray()
-                elif isinstance(each, MailRefused):
-                    self.result.rejected += 1
-                    content = bytearray()
-
-
-def groups(heads: Sequence[MailHead]) -> Iterator[list[MailHead]]:
-    """Mails that are fetched by one command."""
-    group: list[MailHead] = []
-    size = 0
-    for head in heads:
-        if group and (size + head.size_bytes > BYTES_AT_ONCE or len(group) >= MAILS_AT_ONCE):
-            yield group
-            group, size = [], 0
-        group.append(head)
-        size += head.size_bytes
-    if group:
-        yield group
-
-
-def mark_of(text: str) -> FolderMark:
-    """The mark that the ledger keeps; none for one of another form."""
-    members = text.split(".")
-    if len(members) != len(FolderMark.__struct_fields__):
-        return FolderMark(uid_next=1)
-    return FolderMark(*map(int, members))
-
-
-def text_of(mark: FolderMark) -> str:
-    """A mark as the ledger keeps it."""
-    members = (mark.uidvalidity, mark.uid_next, mark.mails, mark.modseq, mark.unseen)
-    return ".".join(map(str, members))
-
-
-def _merged(opened: FolderMark, told: FolderMark) -> FolderMark:
-    """A folder as it was opened; what that did not say, as it was told before."""
-    return FolderMark(
-        opened.uidvalidity or told.uidvalidity,
-        opened.uid_next or told.uid_next,
-        opened.mails,
-        opened.modseq or told.modseq,
-        told.unseen,
-    )
-
-
 def _row(feed: FeedRow, folder: str, head: MailHead) -> FeedMailRow:
     return FeedMailRow(
         feed_id=feed.feed_id,
@@ -548,22 +434,3 @@ def _row(feed: FeedRow, folder: str, head: MailHead) -> FeedMailRow:
         record_key="",
         labels=tuple(head.labels),
     )
-
-
-def _between(there: UidSet, known: Sequence[int], below: int) -> Iterator[tuple[int, int]]:
-    """Ranges of what is there and not known, below a UID; `known` is ascending.
-
-    In: 1 to 9 are there, 2 and 5 known, below 8.  Out: 1 to 1, 3 to 4, 6 to 7.
-    """
-    at = 0
-    for first, last in there.ranges():
-        last = min(last, (below or LARGEST_UID) - 1)
-        while at < len(known) and known[at] < first:
-            at += 1
-        while at < len(known) and known[at] <= last:
-            if known[at] > first:
-                yield first, known[at] - 1
-            first = known[at] + 1
-            at += 1
-        if first <= last:
-            yield first, last

@@ -16,7 +16,7 @@ from pdpp_sources.mailbox_process import MailboxProcess, WireCount, mailbox_proc
 from personal_server.app.feed_secrets import FeedSecrets
 from personal_server.app.mailbox_folders import INBOX
 from personal_server.app.mailbox_runs import MailPlace
-from personal_server.app.mailbox_sync import ask, sign_in_to
+from personal_server.app.mailbox_talk import ask, sign_in_to
 from personal_server.feeds.feed_watches import NEVER_TOLD
 from personal_server.feeds.fetched_batches import FetchTrouble
 from personal_server.storage.feed_rows import FeedRow

@@ -215,7 +215,7 @@ def _mails(folder: Path) -> int:
             f" {seconds:.0f} s, {wire.commands} commands,"
             f" {wire.received + wire.sent} bytes on the wire for {mail_bytes} of mail"
         )
-        ours, theirs = imported.records(), fed.records()
+        ours, theirs = (_with_threads(each.records()) for each in (imported, fed))
         other = [
             key for key in ours.keys() & theirs.keys() if _told(ours[key]) != _told(theirs[key])
         ]
@@ -239,6 +239,22 @@ def _mails(folder: Path) -> int:
             f"feed check: {len(checked['differences'])} differences of {checked['records']} records"
         )
     return sum(alone) + len(other) + after["records_new"] + len(checked["differences"])
+
+
+def _with_threads(
+    records: dict[tuple[str, str], dict[str, Any]],
+) -> dict[tuple[str, str], dict[str, Any]]:
+    """Each thread by the first of its records: where several turn out to be one, the id that stays
+    is that of those that were stored already, and so another where records come in batches.
+    """
+    first: dict[str, str] = {}
+    for (_, key), data in sorted(records.items()):
+        if "thread_id" in data:
+            first.setdefault(data["thread_id"], key)
+    return {
+        name: data | ({"thread_id": first[data["thread_id"]]} if "thread_id" in data else {})
+        for name, data in records.items()
+    }
 
 
 def _told(data: dict[str, Any]) -> dict[str, Any]:

@@ -50,8 +50,11 @@ service imap-login {{
     port = 0
   }}
 }}
+auth_mechanisms = {mechanisms}
+{token_passdb}
 passdb {{
   driver = static
+  mechanisms = plain login
   args = password={password}
 }}
 userdb {{
@@ -63,6 +66,28 @@ namespace inbox {{
   separator = /
 }}
 """
+_TOKENS = """
+passdb {{
+  driver = oauth2
+  mechanisms = xoauth2 oauthbearer
+  args = {folder}/oauth2.conf
+}}
+"""
+_INTROSPECTION = """
+introspection_url = {url}
+introspection_mode = post
+active_attribute = active
+active_value = true
+username_attribute = username
+"""
+
+
+@dataclass(frozen=True)
+class TokenAsks:
+    """How a mail server lets tokens in: whom it asks about them, and by which mechanism."""
+
+    url: str
+    mechanism: str = "xoauth2"
 
 
 @dataclass
@@ -107,7 +132,9 @@ class MailServer:
 
 
 @contextmanager
-def mail_server(certificate: Path | None = None) -> Generator[MailServer]:
+def mail_server(
+    certificate: Path | None = None, tokens: TokenAsks | None = None
+) -> Generator[MailServer]:
     """A server with an empty inbox; with a certificate and its key in one file it begins TLS."""
     folder = Path(tempfile.mkdtemp(prefix="pdpp-dovecot-"))
     nobody = pwd.getpwnam("nobody")
@@ -118,8 +145,12 @@ def mail_server(certificate: Path | None = None) -> Generator[MailServer]:
             (folder / name).mkdir()
         for name in ("mail", "home"):
             os.chown(folder / name, nobody.pw_uid, nobody.pw_gid)
+        if tokens is not None:
+            (folder / "oauth2.conf").write_text(_INTROSPECTION.format(url=tokens.url))
         (folder / "dovecot.conf").write_text(
             _CONFIG.format(
+                mechanisms="plain" if tokens is None else f"plain {tokens.mechanism}",
+                token_passdb="" if tokens is None else _TOKENS.format(folder=folder),
                 folder=folder,
                 tls=_tls(certificate),
                 port=found.port,

@@ -15,6 +15,7 @@ from pdpp_mcp_server.commands.exits import run_app
 from personal_server.app.feed_secrets import FILE
 from personal_server.cli.feed import feed
 from server.tests.app.test_feeding import an_mbox
+from tests.oauth_provider import USER_CODE, oauth_provider
 
 
 @dataclass
@@ -118,6 +119,29 @@ def test_the_password_of_a_mailbox_is_read_and_shown_nowhere(
     assert kept.read_bytes() != sealed
     assert commands.run("remove", "ada@example.org") == 0
     assert kept.read_bytes() == b"{}"
+
+
+def test_a_mailbox_is_signed_in_to_at_its_provider(commands: Commands, tmp_path: Path) -> None:
+    with oauth_provider("ada") as provider:
+        provider.renewable_seconds = 604_799
+        adds = ("add-mailbox", "ada@example.org", "--host", "imap.example.org")
+        asks = ("--oauth", provider.address, "--scope", "mail")
+        assert commands.run(*adds, *asks) == 64  # without a client
+        assert commands.run(*adds, "--oauth", "http://auth.example.org", "--client-id", "c") == 64
+        assert commands.run(*adds, *asks, "--client-id", "c") == 0
+        assert USER_CODE in commands.out
+        assert "access-1" not in commands.out
+        (shown,) = commands.json("list")
+        assert shown["sign_in_ends"]
+        assert shown["place"] == "imaps://ada%40example.org@imap.example.org"
+        sealed = (tmp_path / "data" / FILE).read_bytes()
+        assert commands.run("sign-in", "ada@example.org") == 0
+        assert provider.asked == {"client_id": "c", "scope": "mail"}
+        assert (tmp_path / "data" / FILE).read_bytes() != sealed
+    commands.types("a password\n")
+    assert commands.run("password", "ada@example.org") == 0
+    assert commands.json("list")[0]["sign_in_ends"] is None
+    assert commands.run("sign-in", "ada@example.org") == 64
 
 
 @pytest.mark.parametrize(

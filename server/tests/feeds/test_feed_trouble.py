@@ -35,6 +35,16 @@ def test_a_feed_is_stale_that_needs_its_owner_or_failed_three_times(
     assert trouble_of(a_feed(state=state, failures=failures)) == reason
 
 
+def test_a_sign_in_that_ends_is_told_before_it_does() -> None:
+    feed = a_feed(succeeded_at_ns=NOW, sign_in_ends_ns=NOW + 2 * DAY)
+    assert trouble_of(feed) is None
+    feed = replace(feed, sign_in_ends_ns=NOW + 2 * DAY - 1)
+    assert trouble_of(feed) == FeedTrouble.SIGN_IN_ENDS
+    assert advice(feed)
+    assert trouble_of(replace(feed, failures=3, state="resting")) == FeedTrouble.FAILING
+    assert trouble_of(replace(feed, succeeded_at_ns=None)) is None
+
+
 def test_silence_is_measured_by_the_longest_there_ever_was() -> None:
     feed = a_feed()
     for day in (0, 1, 11, 12, 13):

@@ -24,11 +24,15 @@ class MailboxMessage(msgspec.Struct, array_like=True, tag=True):
 
 
 class SignIn(MailboxMessage):
-    """Sign in, first of all; `is_greeted` where the server greeted before TLS began."""
+    """Sign in, first of all; `is_greeted` where the server greeted before TLS began.
+
+    Shapes: `is_token` says that the password is an access token (RFC 7628).
+    """
 
     user: str
     password: str
     is_greeted: bool = False
+    is_token: bool = False
 
 
 class ListFolders(MailboxMessage):

@@ -19,6 +19,7 @@ LARGEST_LITERAL_BYTES = 1024 * 1024
 PIECE_BYTES = 64 * 1024
 _DEEPEST = 20
 _STATUS = re.compile(rb"\* (OK|NO|BAD|BYE|PREAUTH)\b", re.IGNORECASE)
+_ABANDONED = b"AQ=="
 _CODE = re.compile(rb"\[([A-Z-]+)(?: ([^\]]{0,4000}))?\]", re.IGNORECASE)
 _LITERAL = re.compile(rb"\{(\d{1,20})\+?\}$")
 _TOKEN = re.compile(
@@ -106,6 +107,32 @@ class ImapWire:
                     raise CommandRefused
                 return
             else:
+                raise WireBroken
+
+    def authenticate(self, mechanism: bytes, response: bytes, *, at_once: bool) -> None:
+        """Sign in by a mechanism of one response; whatever a server asks for after it, it refuses,
+        and is answered with what ends that (RFC 7628, 3.2.3).
+
+        Shapes: `at_once` sends the response with the command (RFC 4959).
+        Raises: CommandRefused, WireCut, WireBroken.
+        """
+        self.commands += 1
+        self.codes.clear()
+        tag = b"P%d" % self.commands
+        command, answers = tag + b" AUTHENTICATE " + mechanism, [response, _ABANDONED]
+        if at_once:
+            command += b" " + answers.pop(0)
+        self._write(command + b"\r\n")
+        while True:
+            line, _ = self._line()
+            if line.startswith(b"+") and answers:
+                self._write(answers.pop(0) + b"\r\n")
+            elif line.startswith(tag + b" "):
+                self._note_code(line)
+                if line[len(tag) + 1 :][:2].upper() != b"OK":
+                    raise CommandRefused
+                return
+            elif not line.startswith(b"* "):
                 raise WireBroken
 
     def idle(self, seconds: float) -> Iterator[Response]:

@@ -105,12 +105,12 @@ def ask_for_device(
     form = {"client_id": client_id, "scope": SCOPE, "resource": provider.origin}
     if details is not None:
         form["authorization_details"] = json.dumps(list(details), ensure_ascii=False)
-    return _begin_device(exchange, provider, form)
+    return begin_device(exchange, provider, form)
 
 
 def ask_as_owner(exchange: ProviderExchange, provider: Provider) -> DeviceOffer:
     """Begin the owner profile.  Raises: as `ask_for_device`."""
-    return _begin_device(exchange, provider, {"client_id": OWNER_CLIENT, "scope": OWNER_SCOPE})
+    return begin_device(exchange, provider, {"client_id": OWNER_CLIENT, "scope": OWNER_SCOPE})
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,9 +224,13 @@ def denied() -> ApprovalDenied:
     )
 
 
-def _begin_device(
+def begin_device(
     exchange: ProviderExchange, provider: Provider, form: Mapping[str, str]
 ) -> DeviceOffer:
+    """Begin a device authorization (RFC 8628).
+
+    Raises: ConnectNotSupported, RequestRefused, ProviderUnavailable.
+    """
     if provider.device_authorization is None:
         raise ConnectNotSupported(
             "The server does not support device authorization.", "Connect with --loopback."

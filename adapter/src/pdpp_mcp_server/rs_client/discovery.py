@@ -73,14 +73,24 @@ def discover(exchange: ProviderExchange, origin: str) -> Provider:
         raise MetadataFailure(
             "The server's metadata names no authorization server.", "Check the server's version."
         )
+    metadata = _server_metadata(exchange, issuer)
+    proves = all(_takes_proofs(document) for document in (resource, metadata))
+    return replace(_provider(origin, issuer, metadata), takes_proofs=proves)
+
+
+def authorization_server(exchange: ProviderExchange, issuer: str) -> Provider:
+    """The endpoints of an authorization server.  Raises: MetadataFailure, ProviderUnavailable."""
+    return _provider(issuer, issuer, _server_metadata(exchange, issuer))
+
+
+def _server_metadata(exchange: ProviderExchange, issuer: str) -> JsonResponse:
     metadata = _document(exchange.get(issuer.rstrip("/") + SERVER_PATH), "authorization-server")
     if metadata.text("issuer") != issuer:
         raise MetadataFailure(
             "The authorization server's metadata names another address than the one asked.",
             "Check the proxy in front of the server: the proxy must pass on the address unchanged.",
         )
-    proves = all(_takes_proofs(document) for document in (resource, metadata))
-    return replace(_provider(origin, issuer, metadata), takes_proofs=proves)
+    return metadata
 
 
 def _takes_proofs(document: JsonResponse) -> bool:

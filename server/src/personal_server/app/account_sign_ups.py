@@ -16,7 +16,7 @@ from threading import BoundedSemaphore, Timer
 from pdpp_kernel.errors import InvalidRequest, InvalidState, PersonalServerError
 from pdpp_kernel.texts import message
 from pdpp_sources.dav.dav_messages import DavTrouble
-from pdpp_sources.mailbox_messages import AskMark, FolderSeen, LeaveMailbox
+from pdpp_sources.mailbox_messages import AskMark, FolderSeen, LeaveMailbox, SignIn
 from pdpp_sources.mailbox_process import WireCount, mailbox_process
 from personal_server.app.dav_runs import USUAL_EVERY_SECONDS as USUAL_DAV_SECONDS
 from personal_server.app.dav_runs import KnownAccount
@@ -73,6 +73,7 @@ class NewFeed:
     deletions: str = KEEP
     chosen: tuple[str, ...] = ()
     state: str = FeedState.WAITING
+    sign_in_ends_ns: int | None = None
 
     def added(self, stores: Stores, password: str | None = None) -> FeedRow:
         """Keep it, due now.  Raises: InvalidState where there is one of its name or place.
@@ -221,11 +222,17 @@ def new_dav(
     )
 
 
-def new_password(stores: Stores, feed: FeedRow, password: str) -> None:
-    """Keep a new password, and let a feed go on that failed.  Raises: NotFound."""
+def new_password(stores: Stores, feed: FeedRow, password: str, ends_ns: int | None = None) -> None:
+    """Keep a new password, and let a feed go on that failed; what signs in may have an end.
+
+    Raises: NotFound.
+    """
     FeedSecrets.of(stores).keep(feed.feed_id, password)
     now_ns = stores.clock()
-    feed_store(stores).change_feed(feed.feed_id, lambda each: feed_states.trust(each, now_ns))
+    feed_store(stores).change_feed(
+        feed.feed_id,
+        lambda each: replace(feed_states.trust(each, now_ns), sign_in_ends_ns=ends_ns),
+    )
 
 
 def forget_feed(stores: Stores, feed: FeedRow) -> None:
@@ -234,13 +241,13 @@ def forget_feed(stores: Stores, feed: FeedRow) -> None:
     FeedSecrets.of(stores).forget(feed.feed_id)
 
 
-def folders_at(place: MailPlace, password: str) -> list[SeenFolder]:
+def folders_at(place: MailPlace, sign_in: SignIn) -> list[SeenFolder]:
     """Sign in once and list the folders, those that are fetched first.  Raises: FetchTrouble."""
     with mailbox_process(place.connected(), WireCount()) as process:
         end = Timer(LOOK_SECONDS, process.kill)
         end.start()
         try:
-            can = sign_in_to(process, place.sign_in(password))
+            can = sign_in_to(process, sign_in)
             listed, fetched = folders_of(process, (), can)
             usual = [each.name for each in fetched]
             rest = [each for each in listed if each.name not in usual]
@@ -302,7 +309,7 @@ class StoredSignUps:
                 new.append(new_dav(kind, dav_place(kind, url, user, provider)))
         self._require_new(new)
         if mailbox is not None:
-            self._folders(mailbox, wanted.password)
+            self._folders(mailbox, mailbox.sign_in(wanted.password))
         return self._kept(new, wanted.password)
 
     def folders(self, feed: FeedRow) -> list[SeenFolder]:
@@ -312,11 +319,13 @@ class StoredSignUps:
         """
         if feed_states.is_refused(feed):
             raise _refusal(SIGN_IN_REFUSED)
-        password = FeedSecrets.of(self.stores).password(feed.feed_id)
-        if password is None:
-            raise _refusal("sign_in_missing")
+        place = MailPlace.of(feed.place)
         try:
-            return self._folders(MailPlace.of(feed.place), password)
+            sign_in = place.sign_in_of(feed.feed_id, FeedSecrets.of(self.stores))
+        except FetchTrouble as trouble:
+            raise _refusal(trouble.code) from None
+        try:
+            return self._folders(place, sign_in)
         except InvalidState as error:
             if error.members.get("feed_code") == SIGN_IN_REFUSED:
                 feed_store(self.stores).change_feed(feed.feed_id, feed_states.refuse_look)
@@ -381,11 +390,11 @@ class StoredSignUps:
             raise
         return kept
 
-    def _folders(self, place: MailPlace, password: str) -> list[SeenFolder]:
+    def _folders(self, place: MailPlace, sign_in: SignIn) -> list[SeenFolder]:
         if not _looks.acquire(blocking=False):
             raise InvalidState("Another sign-in is under way. Try again in half a minute.")
         try:
-            return folders_at(place, password)
+            return folders_at(place, sign_in)
         except FetchTrouble as trouble:
             raise _refusal(trouble.code) from None
         finally:

@@ -30,6 +30,8 @@ from personal_server.reading.sealed_tokens import store_sealer
 from personal_server.storage.ports.upkeep_stores import ServerStore
 
 FILE = "feed-secrets.json"
+TOKENS_BEGIN = "oauth2 "
+"""What is kept in the place of a password begins so, where tokens sign in (`oauth_access.py`)."""
 _VERSION = b"feed secrets 1"
 
 

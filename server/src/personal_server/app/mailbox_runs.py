@@ -19,7 +19,7 @@ from urllib.parse import quote, unquote, urlsplit
 from pdpp_kernel.system.timed_connections import cut_after
 from pdpp_sources.mailbox_messages import SignIn
 from pdpp_sources.mailbox_process import MailboxProcess, WireCount, mailbox_process
-from personal_server.app.feed_secrets import FeedSecrets
+from personal_server.app.feed_secrets import TOKENS_BEGIN, FeedSecrets
 from personal_server.app.mail_batches import MailBatch
 from personal_server.app.mail_parts import ENDING, MailParts
 from personal_server.app.mailbox_reading import MailboxReading
@@ -90,9 +90,23 @@ class MailPlace:
         """As a feed keeps it: what `of` reads."""
         return self.spelled(self.host, self.user, self.port, starttls=self.begins_tls)
 
-    def sign_in(self, password: str) -> SignIn:
+    def sign_in(self, password: str, *, is_token: bool = False) -> SignIn:
         """What a conversation over its connection begins with."""
-        return SignIn(self.user, password, is_greeted=self.begins_tls)
+        return SignIn(self.user, password, is_greeted=self.begins_tls, is_token=is_token)
+
+    def sign_in_of(self, feed_id: str, secrets: FeedSecrets) -> SignIn:
+        """That of a feed, by its password, or a token that is renewed where it is about to end.
+
+        Raises: FetchTrouble.
+        """
+        kept = secrets.password(feed_id)
+        if kept is None:
+            raise FetchTrouble("sign_in_missing")
+        if not kept.startswith(TOKENS_BEGIN):
+            return self.sign_in(kept)
+        from personal_server.app.oauth_access import access_token  # noqa: PLC0415 (few do)
+
+        return self.sign_in(access_token(secrets, feed_id), is_token=True)
 
     def connected(self) -> socket.socket:
         """A connection whose certificate was checked.  Raises: FetchTrouble."""
@@ -163,14 +177,13 @@ class MailboxRuns:
         self, feed: FeedRow, result: RunResult
     ) -> Generator[tuple[MailboxProcess, SignIn]]:
         """What speaks with the server; the result counts it.  Raises: FetchTrouble."""
-        place, password = MailPlace.of(feed.place), self.secrets.password(feed.feed_id)
-        if password is None:
-            raise FetchTrouble("sign_in_missing")
+        place = MailPlace.of(feed.place)
+        sign_in = place.sign_in_of(feed.feed_id, self.secrets)
         count = WireCount()
         try:
             with mailbox_process(place.connected(), count) as process:
                 try:
-                    yield process, place.sign_in(password)
+                    yield process, sign_in
                 finally:
                     result.commands = process.commands
         finally:

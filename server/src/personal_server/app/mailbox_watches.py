@@ -39,17 +39,17 @@ class MailboxWatch:
 
     def wait(self, feed: FeedRow, changed: Callable[[], None]) -> str:
         """Until the connection is lost or it is ended; the code of why."""
-        password = self.secrets.password(feed.feed_id)
         is_fetched = not feed.chosen or INBOX in (each.upper() for each in feed.chosen)
-        if password is None or not is_fetched:
+        if not is_fetched or self.secrets.password(feed.feed_id) is None:
             return NEVER_TOLD
         try:
             place = MailPlace.of(feed.place)
+            sign_in = place.sign_in_of(feed.feed_id, self.secrets)
             wire = place.connected()
             wire.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
             with mailbox_process(wire, WireCount()) as process:
                 self._process = process
-                self._wait(process, place.sign_in(password), changed)
+                self._wait(process, sign_in, changed)
         except FetchTrouble as trouble:
             return trouble.code
         return ""

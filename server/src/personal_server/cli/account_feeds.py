@@ -6,7 +6,8 @@ Source: docs/contract/feeds.md 8, 8.1, 10 and 12.
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+import time
+from dataclasses import dataclass, replace
 from getpass import getpass
 from typing import Annotated
 
@@ -38,6 +39,7 @@ from personal_server.cli.feed_lines import (
     spelled,
 )
 from personal_server.cli.kept_data import open_kept_stores
+from personal_server.cli.oauth_sign_ins import OAuthOptions, ends_hint, signed_in
 from personal_server.cli.server_settings import settings_or_exit
 from personal_server.feeds.fetched_batches import ADDRESS_BOOKS, CALENDARS, FOLLOW, KEEP
 
@@ -67,6 +69,19 @@ class AccountOptions:
 Options = Annotated[AccountOptions | None, Parameter(name="*")]
 
 
+@dataclass(frozen=True)
+class MailboxOptions(AccountOptions):
+    """What a mailbox has beside.
+
+    Parameters
+    ----------
+    sign_in
+        Without a password.
+    """
+
+    sign_in: Annotated[OAuthOptions | None, Parameter(name="*")] = None
+
+
 def add_mailbox(
     address: str,
     /,
@@ -77,11 +92,12 @@ def add_mailbox(
     starttls: Flag = False,
     folder: list[str] | None = None,
     deletions: str | None = None,
-    options: Options = None,
+    options: Annotated[MailboxOptions | None, Parameter(name="*")] = None,
 ) -> None:
     """Keep a mailbox current over IMAP; nothing there is ever changed.
 
-    The password is asked for, or read from standard input. Most providers want an app password.
+    The password is asked for, or read from standard input. Most providers want an app password;
+    with --oauth you sign in at the provider instead, with a client that you registered there.
 
     Parameters
     ----------
@@ -103,7 +119,11 @@ def add_mailbox(
         keep (records of mails that are deleted there stay here) or follow (they are deleted here
         too). Default: asked at a terminal, else keep.
     """
-    options = options or AccountOptions()
+    options = options or MailboxOptions()
+    oauth = options.sign_in if options.sign_in is not None and options.sign_in.oauth else None
+    client = oauth.client() if oauth is not None else None
+    if client is not None:
+        host, user = host or client.provider.imap, user or address
     try:
         place = mailbox_place(address, host=host, user=user, port=port, starttls=starttls)
     except InvalidRequest as error:
@@ -118,7 +138,12 @@ def add_mailbox(
         chosen=tuple(folder or ()),
     )
     hint = f"Folders: {folders_of(feed)}. Deleted there: {deleted_there(feed)}."
-    _add(feed, place.host, hint, as_json=options.json)
+    if client is None or oauth is None:
+        _add(feed, place.host, hint, as_json=options.json)
+        return
+    text, ends_ns = signed_in(client, place.user, time.time_ns(), with_browser=oauth.browser)
+    feed = replace(feed, sign_in_ends_ns=ends_ns)
+    _add(feed, place.host, hint + ends_hint(ends_ns), text, as_json=options.json)
 
 
 def add_calendar(
@@ -208,9 +233,11 @@ def _usage(error: InvalidRequest, example: str) -> CommandError:
     return CommandError("usage", error.message, step)
 
 
-def _add(feed: NewFeed, host: str, hint: str, *, as_json: bool) -> None:
+def _add(
+    feed: NewFeed, host: str, hint: str, password: str | None = None, *, as_json: bool
+) -> None:
     """Keep a feed with its password, and say so.  Raises: CommandError, InvalidState."""
-    settings, typed = settings_or_exit(), _typed_password()
+    settings, typed = settings_or_exit(), password or _typed_password()
     with open_stores(settings, serving=False) as stores:
         row = feed.added(stores, typed)
     if as_json:

@@ -48,6 +48,7 @@ from personal_server.feeds.feed_ledger import SETTLED_AFTER_NS, ItemState
 from personal_server.feeds.feed_runs import RunResult
 from personal_server.feeds.feed_sentences import advice, what_to_do
 from personal_server.feeds.feed_states import FeedState
+from personal_server.feeds.feed_trouble import trouble_of
 from personal_server.feeds.fetched_batches import DAV_KINDS, KEEP
 from personal_server.feeds.watched_folders import FolderLayout, FolderTrouble, layout_of
 from personal_server.storage.feed_rows import FeedRow, FeedRunRow
@@ -92,9 +93,9 @@ def add(
         Print JSON.
     """
     if _is_address(place):
-        from personal_server.cli.account_feeds import AccountOptions, add_mailbox  # noqa: PLC0415
+        from personal_server.cli.account_feeds import MailboxOptions, add_mailbox  # noqa: PLC0415
 
-        options = AccountOptions(name=name, connection=connection, every=every, json=json)
+        options = MailboxOptions(name=name, connection=connection, every=every, json=json)
         add_mailbox(str(place), options=options)
         return
     settings = settings_or_exit()
@@ -132,6 +133,7 @@ feed.command(f"{_ACCOUNTS}:add_mailbox", name="add-mailbox")
 feed.command(f"{_ACCOUNTS}:add_calendar", name="add-calendar")
 feed.command(f"{_ACCOUNTS}:add_contacts", name="add-contacts")
 feed.command(f"{_ACCOUNTS}:password", name="password")
+feed.command("personal_server.cli.oauth_sign_ins:sign_in", name="sign-in")
 
 
 @feed.command(name="list")
@@ -320,12 +322,14 @@ def _facts(
     if row.kind != KIND:
         yield "deleted there", deleted_there(row)
         yield "password", password_place(kept)
+        if row.sign_in_ends_ns:
+            yield "sign-in ends", minute(row.sign_in_ends_ns)
     yield "state", row.state
     if row.code:
         since = f", since {minute(row.failing_since_ns)}" if row.failing_since_ns else ""
         yield "attention", f"{advice(row)} ({row.code}{since})"
     elif advice(row):
-        yield "attention", f"{advice(row)} (silent)"
+        yield "attention", f"{advice(row)} ({trouble_of(row)})"
     yield "success", minute(row.succeeded_at_ns) if row.succeeded_at_ns else "none yet"
     if row.brought_at_ns:
         yield "newest data", minute(row.brought_at_ns)

@@ -95,6 +95,7 @@ def feed_json(row: FeedRow, last: Sequence[FeedRunRow] = ()) -> dict[str, object
         "failing_since": row.failing_since_ns and instant_text(row.failing_since_ns),
         "stale": trouble_of(row),
         "last_success": None if succeeded is None else instant_text(succeeded),
+        "sign_in_ends": row.sign_in_ends_ns and instant_text(row.sign_in_ends_ns),
         "newest_data": row.brought_at_ns and instant_text(row.brought_at_ns),
         "next_run": instant_text(row.due_at_ns),
         "connection_ids": list(row.connection_ids),

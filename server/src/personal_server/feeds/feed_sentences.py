@@ -33,6 +33,13 @@ _BY_CODE: Mapping[str, str] = MappingProxyType(
             "The server of the account refused the password. It was tried once. Give a new one"
             " with `pdpp feed password`."
         ),
+        "sign_in_ended": message(
+            "The provider wants you to sign in again: `pdpp feed sign-in`. The feed then goes on"
+            " where it was."
+        ),
+        "provider_unreachable": message(
+            "The provider did not renew the sign-in. The feed tries again by itself."
+        ),
         "sign_in_missing": message("Give the password with `pdpp feed password`."),
         "certificate_refused": message(
             "The certificate of the server is not valid for its name. Check the name of the"
@@ -100,6 +107,16 @@ _SILENT = message(
     " account or folder still gets new data."
 )
 
+_BY_TROUBLE: Mapping[FeedTrouble | None, str] = MappingProxyType(
+    {
+        FeedTrouble.SILENT: _SILENT,
+        FeedTrouble.SIGN_IN_ENDS: message(
+            "The sign-in ends within two days, and no mail comes after that. Sign in again with"
+            " `pdpp feed sign-in`."
+        ),
+    }
+)
+
 
 def what_to_do(code: str) -> str:
     """A sentence that says what to do next."""
@@ -112,4 +129,4 @@ def advice(feed: FeedRow) -> str | None:
         return _WHOSE
     if feed.code:
         return what_to_do(feed.code)
-    return _SILENT if trouble_of(feed) is FeedTrouble.SILENT else None
+    return _BY_TROUBLE.get(trouble_of(feed))

@@ -20,6 +20,7 @@ FAILURES_TOLD = 3
 # Fewer runs that brought something tell nothing of how long an account is usually silent.
 LEAST_ARRIVALS = 5
 LEAST_SILENCE_NS = 3 * DAY_NANOSECONDS
+TOLD_BEFORE_NS = 2 * DAY_NANOSECONDS
 
 
 class FeedTrouble(StrEnum):
@@ -27,6 +28,7 @@ class FeedTrouble(StrEnum):
 
     NEEDS_YOU = "needs_you"
     FAILING = "failing"
+    SIGN_IN_ENDS = "sign_in_ends"
     SILENT = "silent"
 
 
@@ -38,9 +40,18 @@ def trouble_of(feed: FeedRow) -> FeedTrouble | None:
         return None
     if feed.failures >= FAILURES_TOLD:
         return FeedTrouble.FAILING
+    if _is_about_to_end(feed):
+        return FeedTrouble.SIGN_IN_ENDS
     longest_ns = max(feed.longest_silence_ns, LEAST_SILENCE_NS)
     is_silent = feed.arrivals >= LEAST_ARRIVALS and silence_ns(feed) > longest_ns
     return FeedTrouble.SILENT if is_silent else None
+
+
+def _is_about_to_end(feed: FeedRow) -> bool:
+    ends_ns, succeeded_ns = feed.sign_in_ends_ns, feed.succeeded_at_ns
+    return (
+        ends_ns is not None and succeeded_ns is not None and ends_ns - succeeded_ns < TOLD_BEFORE_NS
+    )
 
 
 def with_trouble(feed: FeedRow, *, succeeded: bool) -> FeedRow:

@@ -24,6 +24,7 @@ NEEDS_OWNER = frozenset(
     {
         "sign_in_refused",
         "sign_in_missing",
+        "sign_in_ended",
         "sign_in_unsupported",
         "certificate_refused",
         "encryption_refused",

@@ -4,9 +4,11 @@ Each serves an archive of the same records that it filled itself, so that a chec
 layout can be compared.  A read is asked of one and then of the other, a few times each, so that
 what else the machine does falls on both; the processor time of the server stands beside the time by
 the clock.  A ratio below 1 means that this checkout is faster.  With `--callers` both are asked by
-`wrk` too, which is written in C and takes little of the machine.  The other checkout needs its own
-environment (`make install` there).  `. --records 10000000 --records-there 100000` asks two sizes of
-one checkout.  With `--store` the records of this checkout lie in another database than the file.
+`wrk` too, which is written in C and takes little of the machine.  With `--peers` programs of others
+(`bench/peers.py`) are installed and asked the same searches beside this checkout.  The other
+checkout needs its own environment (`make install` there).  `. --records 10000000 --records-there
+100000` asks two sizes of one checkout.  With `--store` the records of this checkout lie in another
+database than the file.
 """
 
 from __future__ import annotations
@@ -30,6 +32,7 @@ from rich.table import Table
 from bench.clients import HostedCaller, Refused, RestCaller
 from bench.load import Load, load, lua_of, wrk_path
 from bench.operations import Read, reads_of, searches_anew
+from bench.peers import PEERS, Peer, serving
 from bench.site import STORES, Running, Site, database
 
 ROUNDS = 200
@@ -125,7 +128,7 @@ def main() -> int:
         pairs: list[Pair] = []
         # ratios are told as they come: at ten million records the last read takes long
         for reads in zip(*(side.reads for side in sides), strict=True):
-            if options.only and not any(word in reads[0].name for word in options.only):
+            if not _is_wanted(reads[0], options):
                 continue
             console.print(f"  {reads[0].name} …")
             try:
@@ -137,6 +140,9 @@ def main() -> int:
         _show(pairs, console)
         if options.callers:
             _show_loads(sides, options, console)
+        for name in options.peers:
+            peer = stack.enter_context(serving(name, Path(folder) / name, options.records))
+            _show_beside(sides[0], peer, options, console)
     return 0
 
 
@@ -183,6 +189,22 @@ def _show_starts(sides: Sequence[Side], console: Console) -> None:
     console.print(table)
 
 
+def _show_beside(side: Side, peer: Peer, options: argparse.Namespace, console: Console) -> None:
+    """Searches of this checkout and of a program of others, in turn."""
+    caller = RestCaller(side.site.origin, side.token)
+    pairs = [
+        _timed(read.name, "REST", (read.over_rest(caller), asked), (side, peer), options.rounds)
+        for read in side.reads
+        if _is_wanted(read, options) and (asked := peer.asked(read)) is not None
+    ]
+    console.print(f"here: this checkout; there: {peer.name} {peer.version}")
+    _show(pairs, console)
+
+
+def _is_wanted(read: Read, options: argparse.Namespace) -> bool:
+    return not options.only or any(word in read.name for word in options.only)
+
+
 def _pairs(reads: Sequence[Read], sides: Sequence[Side], rounds: int) -> Iterator[Pair]:
     both = list(zip(reads, sides, strict=True))
     for door, encoding in (("REST", "identity"), ("REST, gzip", "gzip")):
@@ -195,7 +217,11 @@ def _pairs(reads: Sequence[Read], sides: Sequence[Side], rounds: int) -> Iterato
 
 
 def _timed(
-    name: str, door: str, calls: Sequence[Callable[[], object]], sides: Sequence[Side], rounds: int
+    name: str,
+    door: str,
+    calls: Sequence[Callable[[], object]],
+    sides: Sequence[Side | Peer],
+    rounds: int,
 ) -> Pair:
     taken: list[list[float]] = [[], []]
     processor: list[list[float]] = [[], []]
@@ -280,6 +306,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--only", nargs="*", help="reads whose names hold one of these words")
     parser.add_argument("--callers", type=int, nargs="*", default=[], help="how many for wrk")
     parser.add_argument("--seconds", type=int, default=5, help="how long each of its runs takes")
+    parser.add_argument("--peers", nargs="*", choices=PEERS, default=[], help="programs of others")
     options = parser.parse_args()
     if options.callers and wrk_path() is None:
         sys.exit("wrk is not installed; it is a package of Debian")

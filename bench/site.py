@@ -79,7 +79,7 @@ class Site:
         self.workers = workers
         folder.mkdir(exist_ok=True)
         self.folder = folder
-        self.port = _free_port()
+        self.port = free_port()
         self.origin = f"http://127.0.0.1:{self.port}"
         self.data_dir = folder / "data"
         # The import path of an editable installation comes after this one.
@@ -221,7 +221,8 @@ def _processor_clock(pid: int) -> int:
     return (~pid << 3) | 2
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """One that nobody listens at now."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return probe.getsockname()[1]

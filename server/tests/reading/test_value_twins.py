@@ -92,6 +92,16 @@ def test_what_a_filter_finds_names_its_twins(door: Door, place: str) -> None:
 
 
 @pytest.mark.parametrize("place", [LIST, FIGURE])
+def test_twins_follow_every_write(door: Door, place: str, any_store: RecordStore) -> None:
+    target, before = f"{place}&filter[shop]=Netto", [("shop", "NETTO", 1), ("shop", "Nett o", 1)]
+    assert twins(door, target, access()) == before
+    write(any_store, DIARY, "entries", [visit(5, "netto"), visit(2, "Aldi")], declared=SHOPPING)
+    assert twins(door, target, access()) == [("shop", "Nett o", 1), ("shop", "netto", 1)]
+    narrow = access(resources=("s1", "s5"))
+    assert twins(door, target, narrow) == [("shop", "netto", 1)]
+
+
+@pytest.mark.parametrize("place", [LIST, FIGURE])
 def test_records_that_are_not_granted_have_no_twins(door: Door, place: str) -> None:
     target = f"{place}&filter[shop]=Netto"
     assert twins(door, target, access(until="2026-01-02T00:00:00Z")) == []

@@ -382,6 +382,11 @@ COUNTED: dict[str, tuple[str, Callable[[bytes], int], frozenset[str]]] = {
         _lines(rb"<(?:sms|mms|call)\s"),
         frozenset({"messages", "calls"}),
     ),
+    "googlevoice": (
+        r".*\.html",
+        lambda body: body.count(b'class="message"') or 1,  # else a call, or nothing
+        frozenset({"messages", "calls"}),
+    ),
     "tracks": (
         r".*\.(?:gpx|tcx|kml|fit)",
         _lines(rb"<(?:trk|rte|wpt|Activity|Course|Placemark)[\s>]|\.FIT"),
@@ -389,5 +394,9 @@ COUNTED: dict[str, tuple[str, Callable[[bytes], int], frozenset[str]]] = {
     ),
     "evernote": (r".*\.enex", _lines(rb"<note[\s>]"), frozenset({"notes"})),
     "kindle": (r".*\.txt", _lines(rb"^={10}"), frozenset({"highlights"})),
-    "meta": (r".*\.json", _objects("messages"), frozenset({"messages"})),
+    "meta": (
+        r".*\.(?:json|html)",
+        lambda body: body.count(b"_a6-g uiBox") or _objects("messages")(body),
+        frozenset({"messages"}),
+    ),
 }

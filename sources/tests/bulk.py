@@ -191,6 +191,7 @@ BULK: dict[str, tuple[str, Callable[[int], Iterator[str] | Iterator[bytes]]]] = 
 }
 
 AT_ONCE = {
+    "googlevoice": "a page is some days of one conversation, and refused beyond 16 MB",
     "notes": "a note is read as a whole, and refused beyond 8 MB",
 }
 

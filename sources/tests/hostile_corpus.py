@@ -18,6 +18,8 @@ from pathlib import Path
 
 from sources.tests.hostile_attachments import ATTACHED
 from sources.tests.specimens.fit import SETTINGS, SWIM, fit_file, fit_kind, fit_message
+from sources.tests.specimens.google_voice import chat, said, who
+from sources.tests.specimens.meta import on_page, page
 
 MB = 1024 * 1024
 
@@ -241,6 +243,24 @@ def _meta(name: str, content: Callable[[], object]) -> HostileFile:
         return json.dumps({"participants": [], "messages": said, "title": "Chat"}).encode()
 
     return HostileFile(f"meta {name}.json", body, 3)
+
+
+def _page(name: str, bad: Callable[[], str]) -> HostileFile:
+    """A chat of Meta's as a page: a good message, the bad one, a good one, in a chat."""
+
+    def content() -> bytes:
+        good = on_page("Ada", "good", "Jan 16, 2024 4:05 pm")
+        return _zip({"inbox/chat/message_1.html": page("Chat", good, bad(), good)})
+
+    return HostileFile(f"meta page {name}.zip", content, 3)
+
+
+def _voice(name: str, bad: Callable[[], str]) -> HostileFile:
+    def content() -> bytes:
+        good = said("00:00:00", who("+1", "Ada"), "good")
+        return chat("Chat", good, bad(), good)
+
+    return HostileFile(f"voice {name}.html", content, 3)
 
 
 def _phone(name: str, bad: Callable[[], str]) -> HostileFile:
@@ -563,6 +583,11 @@ _CHATS = [
     _telegram("a million pieces", lambda: ["a", {"type": "bold", "text": "b"}] * 300_000),
     _meta("escaped bytes", lambda: "\xc3\xa9" * 1_000_000),
     _meta("open titles", lambda: '"title":"' * 500_000),
+    _page("open elements", lambda: '<div class="_a6-g">' + "<b>" * 300_000),
+    _page("messages in messages", lambda: '<div class="_a6-g">' * 20_000),
+    _page("a long date", lambda: on_page("Ada", "bad", "Mar 2, 2024, " * 20_000 + "4:05 pm")),
+    _voice("open elements", lambda: '<div class="message">' + "<q>" * 300_000),
+    _voice("open numbers", lambda: '<a class="tel" href="tel:1">' * 200_000),
     _phone("halves", lambda: f'<sms address="1" date="9" body="{"&#55357;" * 300_000}" />'),
     _phone("numbers", lambda: f'<mms address="{"1~" * 500_000}" date="9" />'),
     _phone("parts", lambda: '<mms address="1" date="9">' + "<part />" * 100_000 + "</mms>"),

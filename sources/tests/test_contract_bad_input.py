@@ -35,7 +35,8 @@ FRAMING = re.compile(
     re.MULTILINE,
 )
 
-BINARY = (b"\x89", b"\xff", b"SQLite format 3", b"bplist00")
+FIT = b"\x0e\x20"  # its values are no characters that could be spoiled
+BINARY = (b"\x89", b"\xff", b"SQLite format 3", b"bplist00", FIT)
 Known = set[tuple[str, str]]
 Packed = Callable[[Files, Path], Path]
 
@@ -92,7 +93,8 @@ def spoilable(connector_key: str) -> tuple[list[tuple[str, SourceItem]], list[En
         entries = [
             Entry(name, begin, end, offset_of(path, name), letters)
             for name, begin, end in entries_of(path)
-            if (letters := values_within(files[name], begin, end))
+            if not files[name].startswith(FIT)
+            and (letters := values_within(files[name], begin, end))
         ]
         return read_path(path), entries
 

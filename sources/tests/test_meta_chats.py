@@ -7,11 +7,11 @@ from time import process_time
 from pdpp_sources.meta_chats import is_meta_chat
 from sources.tests.reading import read_path, records_of, skips_of
 from sources.tests.specimens.files import as_folder
-from sources.tests.specimens.meta import FILES, INBOX, JPEG
+from sources.tests.specimens.meta import INBOX, JPEG, JSON_FILES
 
 
 def test_both_layouts_are_chats_with_their_texts_as_they_were_meant(tmp_path: Path) -> None:
-    items = read_path(as_folder(FILES, tmp_path))
+    items = read_path(as_folder(JSON_FILES, tmp_path))
     assert {key for key, _ in items} == {"meta"}
     assert records_of(items, "chats") == [
         {"id": "Cy_3", "name": "Cy_3", "box": None},
@@ -32,7 +32,7 @@ def test_both_layouts_are_chats_with_their_texts_as_they_were_meant(tmp_path: Pa
 
 
 def test_a_file_is_found_in_the_folder_of_its_chat(tmp_path: Path) -> None:
-    first, second = records_of(read_path(as_folder(FILES, tmp_path)), "files")
+    first, second = records_of(read_path(as_folder(JSON_FILES, tmp_path)), "files")
     assert (first["filename"], first["size_bytes"]) == ("1.jpg", len(JPEG))
     assert (second["filename"], second.get("blob_ref")) == ("2.jpg", None)
 
@@ -55,8 +55,8 @@ def test_loose_files_of_two_chats_are_two(tmp_path: Path) -> None:
 
 def test_a_first_message_whose_author_is_damaged_hides_no_other(tmp_path: Path) -> None:
     path = f"{INBOX}/message_1.json"
-    spoiled = FILES[path].replace(b'"sender_name"', b'"sende\xff_name"', 1)
-    messages = records_of(read_path(as_folder({**FILES, path: spoiled}, tmp_path)), "messages")
+    spoiled = JSON_FILES[path].replace(b'"sender_name"', b'"sende\xff_name"', 1)
+    messages = records_of(read_path(as_folder({**JSON_FILES, path: spoiled}, tmp_path)), "messages")
     assert [m["author"] for m in messages] == ["Cy", None, "Ada", "Ada", "Ada"]
 
 
@@ -73,8 +73,8 @@ def test_a_message_is_the_same_in_an_export_whose_folders_are_called_otherwise(
     found = [
         {m["id"] for m in records_of(read_path(as_folder(files, tmp_path / name)), "messages")}
         for name, files in (
-            ("old", FILES),
-            ("new", {n: body.replace(old, new) for n, body in FILES.items()}),
+            ("old", JSON_FILES),
+            ("new", {n: body.replace(old, new) for n, body in JSON_FILES.items()}),
         )
     ]
     assert found[0] == found[1]
@@ -91,7 +91,7 @@ def test_an_export_of_2018_has_one_file_for_each_chat_and_seconds(tmp_path: Path
 def test_a_chat_at_the_root_takes_no_other_files_for_its_own(tmp_path: Path) -> None:
     card = b"BEGIN:VCARD\r\nVERSION:3.0\r\nFN:Cy Cook\r\nEND:VCARD\r\n"
     files = {
-        "Cy_3.json": FILES["messages/Cy_3.json"],
+        "Cy_3.json": JSON_FILES["messages/Cy_3.json"],
         "cards.vcf": card,
         "old/cards.vcf": card.replace(b"Cy", b"Bo"),
         "media/1.jpg": JPEG,

@@ -44,7 +44,17 @@ def test_every_page_and_every_row_of_a_notion_workspace_is_a_record(tmp_path: Pa
 @pytest.mark.parametrize(
     "key",
     [
-        *("calendar", "contacts", "evernote", "kindle", "mail", "meta", "phone", "slack"),
+        *(
+            "calendar",
+            "contacts",
+            "evernote",
+            "googlevoice",
+            "kindle",
+            "mail",
+            "meta",
+            "phone",
+            "slack",
+        ),
         *("telegram", "tracks", "whatsapp"),
     ],
 )

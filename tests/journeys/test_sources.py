@@ -89,6 +89,13 @@ QUESTIONS = (
         ("outgoing", "37"),
     ),
     Question(
+        "googlevoice",
+        "What was said on my voicemail?",
+        "search",
+        {"query": "oven is hot"},
+        ("Bo Adair", "match transcript"),
+    ),
+    Question(
         "tracks",
         "How far did I run and ride?",
         "aggregate",

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from server.tests.cli.import_machine import Machine
+from sources.tests.specimens import google_voice
 from sources.tests.specimens.files import as_folder
 
 
@@ -163,3 +164,12 @@ def test_a_recipe_s_file_goes_to_the_account_that_its_rows_name(tmp_path: Path) 
         path.write_text(f"no,card\n{number},{card}\n")
         assert machine.run("import", path, "--recipe", recipe)[0] == 0
     assert names(machine) == ["Cards", "Cards (B2)"]
+
+
+def test_texts_of_another_number_are_another_account(tmp_path: Path) -> None:
+    machine = Machine()
+    for number in ("+15550000001", "+15550000002"):
+        sent = google_voice.said("00:00:00", google_voice.who(number, None), "Hello")
+        page = google_voice.chat("Bo", sent)
+        imported(machine, tmp_path / number, "Bo - Text - 2024-01-15T08_00_00Z.html", page)
+    assert len(names(machine)) == 2

@@ -1,17 +1,18 @@
-r"""The meta reader: chats of Messenger, Facebook and Instagram, from the JSON of Meta's exports.
+r"""The meta reader: chats of Messenger, Facebook and Instagram, from the exports of Meta.
 
 Source: chats that owners published in trackers of readers, and those readers. Each chat lies in a
 folder of its own, as `message_1.json`, `message_2.json` …, the newest first; what was sent
 encrypted lies in one file for each chat, whose members have other names. Texts are mended
-(`meta_text.py`).
+(`meta_text.py`). The pages that Meta exports by default hold less of each (`meta_pages.py`).
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from datetime import tzinfo
 from functools import partial
 from pathlib import PurePosixPath
 
@@ -46,9 +47,13 @@ from pdpp_sources.common.source import (
     without_repeats,
 )
 from pdpp_sources.common.text import decoded, one_line, or_none, printable
+from pdpp_sources.meta_pages import is_meta_page, message_of, page_messages, page_title
 from pdpp_sources.tables.meta_text import MetaText
 
 _HEAD_BYTES = 64 * 1024
+_PAGE_HEAD_BYTES = 512 * 1024  # a style sheet comes first
+# A message, and what says what it holds, which may fail.
+_Found = tuple[Element, Callable[[], Data]]
 _MESSAGES = re.compile(rb'"messages"\s*:\s*\[\s*\{')
 # Any message may say who wrote it, so that one that is damaged does not hide the others.
 _AUTHOR = re.compile(rb'"sender_?[nN]ame"\s*:')
@@ -109,14 +114,21 @@ class MetaChatsSource:
     declaration: Data = DECLARATION
     how_to_export = (
         "In Facebook or Instagram choose Accounts Center > Your information and permissions > "
-        "Export your information, the messages among it; as the format JSON (not HTML), for all "
-        "time. Encrypted chats come from messenger.com > Privacy & safety > End-to-end encrypted "
-        "chats > Message storage > Download secure storage data. Import the zip."
+        "Export your information, the messages among it, for all time; as the format JSON (pages "
+        "of HTML are read, too, and hold less). Encrypted chats come from messenger.com > Privacy "
+        "& safety > End-to-end encrypted chats > Message storage > Download secure storage data. "
+        "Import the zip."
     )
 
     def recognize(self, export: Export) -> Claim | None:
-        """Claim the JSON by how it begins, and the media under the folder of a chat."""
-        chats = list(matching(export, is_meta_chat, ".json", head_bytes=_HEAD_BYTES))
+        """Claim JSON and pages by how they begin, and the media under the folder of a chat."""
+        pages = export.only(
+            m for m in export.members if _PART.fullmatch(PurePosixPath(m.name).stem)
+        )
+        chats = [
+            *matching(export, is_meta_chat, ".json", head_bytes=_HEAD_BYTES),
+            *matching(pages, is_meta_page, ".html", head_bytes=_PAGE_HEAD_BYTES),
+        ]
         roots = {PurePosixPath(member.name).parent for member in chats}
         media = [
             member
@@ -127,10 +139,10 @@ class MetaChatsSource:
 
     def read(self, export: Export, start: int = 0) -> Iterator[SourceItem]:
         """Yield each chat before its messages, each file after its message."""
-        chats = export.only(member for member in export.members if member.suffix == ".json")
+        chats = export.only(m for m in export.members if m.suffix in (".json", ".html"))
         files = {member.name: member for member in export.members}
         told = set[str]()
-        items = each_member(chats, lambda member: _read_member(member, files, told))
+        items = each_member(chats, lambda m: _read_member(m, files, told, export.zone))
         return beginning_at(start, without_repeats(items))
 
 
@@ -165,20 +177,21 @@ class _MetaChat:
 
 
 def _read_member(
-    member: ExportMember, files: dict[str, ExportMember], told: set[str]
+    member: ExportMember, files: dict[str, ExportMember], told: set[str], zone: tzinfo
 ) -> Iterator[SourceItem]:
     """The messages of a file; before those of its first file the chat, noted in `told`."""
     texts = MetaText(member)
-    chat = _chat_of(member, files, texts)
+    is_page = member.suffix == ".html"
+    chat = _chat_of_page(member, files) if is_page else _chat_of(member, files, texts)
     facts: Data = {"id": chat.id, "name": chat.name, "box": chat.box}
     alike: dict[str, int] = {}
-    for element in json_elements(member, "messages", only_named=True):
+    found = _of_page(member, zone) if is_page else _of_json(member, texts)
+    for element in found:
         if isinstance(element, Skipped):
             yield element
             continue
-        value = texts.mended(element.value)
-        build = partial(_message_items, element, value, chat, alike)
-        for item in one_record(element.where, element.position, build):
+        build = partial(_message_items, *element, chat, alike)
+        for item in one_record(element[0].where, element[0].position, build):
             if chat.id not in told:
                 told.add(chat.id)
                 yield SourceRecord("chats", facts, item.position)
@@ -186,6 +199,27 @@ def _read_member(
     if chat.id not in told:
         told.add(chat.id)
         yield SourceRecord("chats", facts, member.end - 1)
+
+
+def _of_json(member: ExportMember, texts: MetaText) -> Iterator[_Found | Skipped]:
+    for element in json_elements(member, "messages", only_named=True):
+        if isinstance(element, Skipped):
+            yield element
+        else:
+            yield element, partial(texts.mended, element.value)
+
+
+def _of_page(member: ExportMember, zone: tzinfo) -> Iterator[_Found]:
+    for element, piece in page_messages(member):
+        yield element, partial(message_of, piece, zone)
+
+
+def _chat_of_page(member: ExportMember, files: dict[str, ExportMember]) -> _MetaChat:
+    """The chat of a page, whose folder is that of the JSON: by its folder, and its heading."""
+    path = PurePosixPath(member.name)
+    name = page_title(member.head(_PAGE_HEAD_BYTES))
+    own = one_line(path.parent.name or name or "", 200) or "chat"
+    return _MetaChat(own, name, or_none(path.parent.parent.name), path.parent, files)
 
 
 def _chat_of(member: ExportMember, files: dict[str, ExportMember], texts: MetaText) -> _MetaChat:
@@ -223,8 +257,9 @@ def _unescaped(value: bytes) -> str:
 
 
 def _message_items(
-    element: Element, value: Data, chat: _MetaChat, alike: dict[str, int]
+    element: Element, value_of: Callable[[], Data], chat: _MetaChat, alike: dict[str, int]
 ) -> Iterator[SourceItem]:
+    value = value_of()
     sent_ms = _sent_ms(value)
     sent_at = UNIX["milliseconds"].instant(sent_ms)
     author = json_values.line(value, "sender_name", "senderName")

@@ -34,6 +34,7 @@ from pdpp_sources.contacts import ContactsSource
 from pdpp_sources.evernote import EvernoteSource
 from pdpp_sources.export_files import ARCHIVES
 from pdpp_sources.google.reader import GoogleSource
+from pdpp_sources.google_voice import GoogleVoiceSource
 from pdpp_sources.imessage import MessagesSource
 from pdpp_sources.kindle import KindleSource
 from pdpp_sources.likeness import Likeness, likeness_of
@@ -61,6 +62,7 @@ _OF_ONE_FORMAT: tuple[SourceReader, ...] = (
     TelegramSource(),
     MetaChatsSource(),
     PhoneBackupSource(),
+    GoogleVoiceSource(),
     MessagesSource(),
     CalendarSource(),
     ContactsSource(),

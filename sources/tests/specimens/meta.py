@@ -26,7 +26,32 @@ def _part(*messages: object) -> bytes:
     return as_json(chat)
 
 
-FILES: Files = {
+def on_page(author: str, words: str, at: str, *, more: str = "", shown: str = "") -> str:
+    """A message as the pages of HTML have it; `shown` are its files, `more` its reactions."""
+    return (
+        f'<div class="pam _3-95 _2ph- _a6-g uiBoxWhite noborder"><h2 class="_2pim _a6-h">{author}'
+        f'</h2><div class="_3-95 _a6-p"><div><div></div><div>{words}</div><div>{shown}</div>'
+        f'<div></div>{more}</div></div><div class="_3-94 _a6-o">{at}</div></div>'
+    )
+
+
+def in_section(author: str, words: str, at: str) -> str:
+    """The same in the layout of 2025."""
+    return (
+        f'<section class="_a6-g" aria-labelledby="u"><h2 class="_2ph_ _a6-h _a6-i" id="u">{author}'
+        f'</h2><div class="_2ph_ _a6-p"><div><div></div><div>{words}</div></div></div>'
+        f'<footer class="_3-94 _a6-o"><div class="_a72d">{at}</div></footer></section>'
+    )
+
+
+def page(title: str, *messages: str) -> bytes:
+    """A page of a chat."""
+    head = f"<html><head><title>Instagram</title><style>._a6-g{{}}</style></head><body><h1>{title}"
+    return f'{head}</h1><main class="_a706">{"".join(messages)}</main></body></html>'.encode()
+
+
+_LIKED = '<div><ul class="_a6-q"><li><span>❤Ada</span></li></ul></div>'
+JSON_FILES: Files = {
     f"{INBOX}/message_1.json": _part(
         {
             "sender_name": _meant("Bö Adair"),
@@ -75,3 +100,15 @@ FILES: Files = {
         }
     ),
 }
+PAGES: Files = {
+    "messages/inbox/dan_4/message_1.html": page(
+        "Dan",
+        on_page("Dan", "Rye &amp; spelt<br />both", "Jan 16, 2024 4:05 pm", more=_LIKED),
+        on_page(
+            "Ada", "", "Jan 16, 2024 4:04 pm", shown='<img src="messages/inbox/dan_4/photos/3.jpg">'
+        ),
+        on_page("Dan", "Hello", "once"),
+    ),
+    "messages/inbox/dan_4/photos/3.jpg": JPEG,
+}
+FILES: Files = JSON_FILES | PAGES

@@ -155,6 +155,11 @@ def _of_chats(records: Records) -> frozenset[str]:
     return frozenset(f"author:{author}" for author in authors if author)
 
 
+def _own_number(records: Records) -> frozenset[str]:
+    numbers = {data.get("own_number") for stream, _, data in records if stream == "messages"}
+    return frozenset(f"number:{number}" for number in numbers if number)
+
+
 def _constant_account(records: Records) -> frozenset[str]:
     """The account that every row names, of a table or of what a recipe reads."""
     rows = [data for _, _, data in records]
@@ -168,6 +173,7 @@ _READERS: dict[str, Callable[[Records], frozenset[str]]] = {
     "mail": _of_mail,
     "bank": _of_bank,
     "whatsapp": _of_chats,
+    "googlevoice": _own_number,
 }
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import tzinfo
 from functools import partial
+from itertools import islice
 from urllib.parse import parse_qs, urlsplit
 
 from selectolax.lexbor import LexborHTMLParser
@@ -16,13 +18,13 @@ from pdpp_sources.common.errors import BadRecord, MemberDamaged
 from pdpp_sources.common.export import ExportMember
 from pdpp_sources.common.html_text import html_to_text
 from pdpp_sources.common.json_stream import Element
+from pdpp_sources.common.page_pieces import page_pieces
 from pdpp_sources.common.source import one_record
 from pdpp_sources.common.text import decoded, one_line, or_none
 
-CHUNK_BYTES = 1024 * 1024
 LONGEST_STYLE_BYTES = 1024 * 1024
-LARGEST_CELL_BYTES = 4 * 1024 * 1024
 _CELL = b'<div class="outer-cell'
+_MARK = re.compile(_CELL)
 _WATCHED = ("Watched ", "Hai guardato ", "Has visto ", "Vous avez regardé ", "Assistiu a ", "Viu ")
 
 
@@ -59,25 +61,10 @@ def is_page(member: ExportMember) -> bool:
 
 def read_activity_page(member: ExportMember, zone: tzinfo) -> Iterator[SourceItem]:
     """The entries of an HTML page, cut at their cells while it streams by."""
-    for offset, cell in _cells(member):
+    for offset, cell in islice(page_pieces(member, _MARK), 1, None):
         position = member.offset + offset
         build = partial(_cell_items, cell, position, zone)
         yield from one_record(member.where(offset), position, build)
-
-
-def _cells(member: ExportMember) -> Iterator[tuple[int, bytes]]:
-    buffer, offset, started = b"", 0, False
-    with member.open() as stream:
-        while chunk := stream.read(CHUNK_BYTES):
-            buffer += chunk
-            while (position := buffer.find(_CELL, 1 if started else 0)) >= 0:
-                if started:
-                    yield offset, buffer[:position]
-                buffer, offset, started = buffer[position:], offset + position, True
-            if len(buffer) > LARGEST_CELL_BYTES:
-                raise BadRecord("too_large", "an entry is too large; the rest was not read")
-    if started:
-        yield offset, buffer
 
 
 def _cell_items(cell: bytes, position: int, zone: tzinfo) -> Iterator[SourceItem]:
@@ -109,7 +96,7 @@ def _cell_items(cell: bytes, position: int, zone: tzinfo) -> Iterator[SourceItem
 def _dated(lines: list[str], zone: tzinfo) -> tuple[int, str]:
     """The line that is the date, and what it says. Raises: BadRecord."""
     # its library takes half a second to load, and most exports are JSON
-    from pdpp_sources.google.page_dates import parse_page_date  # noqa: PLC0415
+    from pdpp_sources.common.page_dates import parse_page_date  # noqa: PLC0415
 
     for at, line in enumerate(lines):
         with suppress(BadRecord):

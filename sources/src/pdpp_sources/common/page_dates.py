@@ -1,4 +1,4 @@
-"""Dates of pages that Google writes for people: in any language, with letters for their zone."""
+"""Dates of pages that platforms write for people: in any language, with letters for their zone."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ from pdpp_sources.common.errors import BadRecord
 from pdpp_sources.common.times import rendered
 
 LONGEST_DATE_CHARS = 100
-_CLOCK = re.compile(r"\b(\d{1,2}):(\d{2}):(\d{2})(?:\s?([ap])\.?\s?m\b\.?)?", re.IGNORECASE)
+_HALF = r"(?:\s?([ap])\.?\s?m\b\.?)?"
+_CLOCK = re.compile(rf"\b(\d{{1,2}}):(\d{{2}}):(\d{{2}}){_HALF}", re.IGNORECASE)
+_SHORT_CLOCK = re.compile(rf"\b(\d{{1,2}}):(\d{{2}})(?::(\d{{2}}))?{_HALF}", re.IGNORECASE)
 # Days before months where both are numbers: who puts the month first writes its name here.
 _PARSER = DateDataParser(
     settings={
@@ -50,15 +52,15 @@ _DOUBLE_MEANINGS = {
 }
 
 
-def parse_page_date(words: str, zone: tzinfo = UTC) -> str:
+def parse_page_date(words: str, zone: tzinfo = UTC, *, with_seconds: bool = True) -> str:
     """A date as a page for people writes it, in any language, with a time and mostly a zone.
 
     `zone` is the owner's: a time without a zone was written there, and of several zones with the
-    same letters it is meant.
+    same letters it is meant. Without seconds a time to the minute is one, too.
 
     Raises: BadRecord.
     """
-    clock = _CLOCK.search(words)
+    clock = (_CLOCK if with_seconds else _SHORT_CLOCK).search(words)
     if clock is None or len(words) > LONGEST_DATE_CHARS:
         raise _unknown()
     midnight = _moment(f"{words[: clock.start()]}00:00:00{words[clock.end() :]}", zone)
@@ -69,9 +71,11 @@ def parse_page_date(words: str, zone: tzinfo = UTC) -> str:
         return rendered(whole)
     hour, minute, second, half = clock.groups()
     hours = int(hour) % 12 + 12 * (half in "pP") if half else int(hour)
-    if hours > 23 or int(minute) > 59 or int(second) > 59:
+    if hours > 23 or int(minute) > 59 or int(second or 0) > 59:
         raise _unknown()
-    return rendered(midnight + timedelta(hours=hours, minutes=int(minute), seconds=int(second)))
+    return rendered(
+        midnight + timedelta(hours=hours, minutes=int(minute), seconds=int(second or 0))
+    )
 
 
 @lru_cache(maxsize=4096)

@@ -3,7 +3,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from pdpp_sources.common.errors import BadRecord
-from pdpp_sources.google.page_dates import parse_page_date
+from pdpp_sources.common.page_dates import parse_page_date
 
 
 @pytest.mark.parametrize(

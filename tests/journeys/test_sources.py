@@ -91,9 +91,9 @@ QUESTIONS = (
     Question(
         "googlevoice",
         "What was said on my voicemail?",
-        "search",
-        {"query": "oven is hot"},
-        ("Bo Adair", "match transcript"),
+        "query_records",
+        {"stream": "calls", "filter": {"direction": "voicemail"}},
+        ("The oven is hot", "2024-01-15"),
     ),
     Question(
         "tracks",

@@ -19,7 +19,12 @@ from pdpp_sources.common.html_text import read_html
 from pdpp_sources.common.text import decoded, one_line, printable
 from pdpp_sources.mail.addresses import Address, parse_addresses
 from pdpp_sources.mail.encoded_words import decode_words
-from pdpp_sources.mail.raw_headers import decoded_raw, plainly_decoded, unfolded
+from pdpp_sources.mail.raw_headers import (
+    decoded_raw,
+    plainly_decoded,
+    unfolded,
+    without_stray_lines,
+)
 
 MAX_DEPTH = 40
 _MESSAGE_ID = re.compile(r"<([^<>\s]+)>")
@@ -33,6 +38,8 @@ _FOLDS = re.compile(r"\r?\n[ \t]+")
 _LARGE_BYTES = 4 * 1024 * 1024
 _BASE64 = re.compile(rb"(?<=\n)(?:[A-Za-z0-9+/=]{1,998}+\r?\n)++")
 _LONG_BYTES = 256 * 1024
+_HALF_DAY = re.compile(r"\b(\d{1,2})((?::\d\d){1,2})\s?([AP])\.?M\b\.?", re.IGNORECASE)
+_FRACTION = re.compile(r"(\d:\d\d:\d\d)\.\d{1,9}\b")
 _BLANK_LINE = re.compile(rb"\n\r?\n")
 _LONGEST_NUMBER = 18
 _SIGNATURE = "-- "
@@ -112,13 +119,20 @@ class Headers:
 
 def _instant(value: str) -> datetime | None:
     try:
-        parts = parsedate_tz(value)
+        whole_day = _HALF_DAY.sub(_of_whole_day, value) if "M" in value.upper() else value
+        parts = parsedate_tz(_FRACTION.sub(r"\1", whole_day))
         if parts is None:
             return None
         local = datetime(*parts[:6], tzinfo=UTC)
         return local - timedelta(seconds=parts[9] or 0)
     except (ValueError, OverflowError, TypeError, IndexError):
         return None
+
+
+def _of_whole_day(clock: re.Match[str]) -> str:
+    """A time with AM or PM, which the library passes over, by the clock of 24 hours."""
+    hour = int(clock[1])
+    return clock[0] if hour > 12 else f"{hour % 12 + 12 * (clock[3] in 'pP'):02}{clock[2]}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +153,11 @@ class Body:
     attachments: list[Attachment] = field(default_factory=list[Attachment])
 
     @property
+    def says_something(self) -> bool:
+        """Whether it has words, or a file that is not empty."""
+        return any(self.texts) or any(each.content.strip() for each in self.attachments)
+
+    @property
     def text(self) -> str:
         """All text parts in their order."""
         return "\n\n".join(piece for piece in self.texts if piece)
@@ -155,7 +174,7 @@ class MailText:
         self._raw = raw
         large = len(raw) > _LARGE_BYTES
         lean = _BASE64.sub(self._placed, raw) if large else raw
-        self.message = message_from_bytes(lean, policy=compat32)
+        self.message = message_from_bytes(without_stray_lines(lean), policy=compat32)
 
     def decoded(self, payload: object) -> bytes | None:
         """The bytes that a payload stands for, if it is such a line."""
@@ -182,7 +201,8 @@ def body_of(text: MailText, message: Message, depth: int = 0, *, speaks: bool = 
     """Read a part of a message and everything below it.
 
     Shapes: `speaks`: what the part says is the message's own text even if it bears a file's name,
-        as the whole of a message, the first part of several, and every version of one text do.
+        as the whole of a message, the first part of several that is not empty, and every version
+        of one text do.
     """
     body = Body()
     children = _children(message)
@@ -190,10 +210,10 @@ def body_of(text: MailText, message: Message, depth: int = 0, *, speaks: bool = 
         _read_leaf(text, message, body, speaks=speaks)
         return body
     versions = message.get_content_subtype() == "alternative"
-    inner = [
-        body_of(text, child, depth + 1, speaks=speaks and (versions or number == 0))
-        for number, child in enumerate(children)
-    ]
+    inner: list[Body] = []
+    for child in children:
+        is_first = not any(before.says_something for before in inner)
+        inner.append(body_of(text, child, depth + 1, speaks=speaks and (versions or is_first)))
     body.attachments = [attachment for body in inner for attachment in body.attachments]
     body.links = list(dict.fromkeys(link for body in inner for link in body.links))
     if versions:

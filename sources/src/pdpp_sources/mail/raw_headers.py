@@ -13,6 +13,14 @@ from email.message import Message
 from pdpp_sources.common.text import decoded
 from pdpp_sources.mail.encoded_words import ENCODED_WORD
 
+_SOUND = rb"(?:[!-9;-~]{1,200}:|[ \t]|>?From )[^\n]*\n"
+_SOUND_LINE, _SOUND_LINES = re.compile(_SOUND), re.compile(rb"(?:" + _SOUND + rb")*")
+_EMPTY_LINE = re.compile(rb"\n\r?\n")
+_LONGEST_REST = 64 * 1024
+_MOST_STRAY, _FEWEST_TELLING = 3, 2
+_TELLING = frozenset(
+    [b"from", b"to", b"subject", b"date", b"message-id", b"mime-version", b"content-type"]
+)
 _FOLD = re.compile(r"\r?\n(?=[ \t])")
 _CHARSET = re.compile(r"charset\s*=\s*\"?([A-Za-z0-9._:-]{2,40})", re.IGNORECASE)
 _MOST_PARTS_ASKED = 20
@@ -33,6 +41,26 @@ _SAYS_NOTHING = frozenset(
 _RUN = re.compile(rb"[\x80-\xff]+")
 _COMMON_CHINESE = re.compile(rb"(?:[\xb0-\xd7][\xa1-\xfe]|[\xa1\xa3][\xa1-\xfe])+\Z")
 _FEWEST_CHINESE_BYTES = 4
+
+
+def without_stray_lines(raw: bytes) -> bytes:
+    """A message without lines among its headers that are none, where more headers follow them.
+
+    A server's remark or a broken name would otherwise make the rest of the headers its words.
+    """
+    sound = _SOUND_LINES.match(raw)
+    if sound is None or raw[sound.end() : sound.end() + 2].lstrip(b"\r")[:1] in (b"\n", b""):
+        return raw
+    end = _EMPTY_LINE.search(raw, sound.end(), sound.end() + _LONGEST_REST)
+    lines = raw[sound.end() : end.start() + 1].splitlines(keepends=True) if end else []
+    stray = [place for place, line in enumerate(lines) if not _SOUND_LINE.match(line)]
+    if not sound.end() or not stray or len(stray) > _MOST_STRAY:
+        return raw
+    names = {line.partition(b":")[0].lower() for line in lines[stray[-1] + 1 :]}
+    if len(names & _TELLING) < _FEWEST_TELLING:
+        return raw
+    kept = b"".join(line for place, line in enumerate(lines) if place not in stray)
+    return raw[: sound.end()] + kept + raw[sound.end() + sum(map(len, lines)) :]
 
 
 def unfolded(value: str) -> str:

@@ -1,0 +1,60 @@
+"""Dates and lines of headers that other parsers of mail read otherwise."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pdpp_kernel.source_item import Data
+from sources.tests.reading import read_path, records_of
+
+
+def message(raw: bytes, tmp_path: Path) -> Data:
+    (tmp_path / "a.eml").write_bytes(raw)
+    (found,) = records_of(read_path(tmp_path / "a.eml"), "messages")
+    return found
+
+
+HEAD = b"From: Ann <ann@b.example>\nTo: bob@b.example\nSubject: Hi\n"
+
+
+@pytest.mark.parametrize(
+    ("date", "sent_at"),
+    [
+        (b"Wed 29 May 2019 06:09:22 PM EDT", "2019-05-29T22:09:22Z"),
+        (b"Wed, 29 May 2019 12:09:22 AM +0000", "2019-05-29T00:09:22Z"),
+        (b"Wed, 29 May 2019 12:09 p.m. +0000", "2019-05-29T12:09:00Z"),
+        (b"Wed, 29 May 2019 18:09:22 PM +0000", "2019-05-29T18:09:22Z"),
+        (b"Tue, 17 Jul 2012 22:23:35.882 +0000", "2012-07-17T22:23:35Z"),
+        (b"Tue, 17 Jul 2012 22:23:35 -0330", "2012-07-18T01:53:35Z"),
+    ],
+)
+def test_a_date_is_read_with_its_half_of_the_day_and_its_parts_of_a_second(
+    date: bytes, sent_at: str, tmp_path: Path
+) -> None:
+    raw = HEAD + b"Message-ID: <1@b>\nDate: " + date + b"\n\nWords\n"
+    assert message(raw, tmp_path)["sent_at"] == sent_at
+
+
+@pytest.mark.parametrize("stray", [b"quite Delivered-To: x@y.example\n", b"(softfail)\n-\n"])
+def test_a_line_that_is_no_header_ends_none_that_follow_it(stray: bytes, tmp_path: Path) -> None:
+    raw = b"Received: by b.example; Tue, 17 Jul 2012 22:23:35 +0000\nMessage-ID: <1@b>\n"
+    found = message(raw + stray + HEAD + b"\nWords\n", tmp_path)
+    assert (found["from_address"], found["subject"]) == ("ann@b.example", "Hi")
+    assert (found["to_address"], found["body"]) == ("bob@b.example", "Words")
+
+
+def test_words_without_an_empty_line_before_them_stay_words(tmp_path: Path) -> None:
+    raw = HEAD + b"Message-ID: <1@b>\nHello Bob,\nSubject: of my mail\nis this.\n\nYours\n"
+    found = message(raw, tmp_path)
+    assert found["subject"] == "Hi"
+    assert found["body"].startswith("Hello Bob,")
+
+
+def test_a_named_text_speaks_where_the_part_before_it_is_empty(tmp_path: Path) -> None:
+    part = b'--b\nContent-Type: text/plain; name="%s"\n\n%s\n'
+    parts = part % (b"a", b"") + part % (b"b", b"Words") + part % (b"c", b"File") + b"--b--\n"
+    kind = b'Message-ID: <1@b>\nMIME-Version: 1.0\nContent-Type: multipart/mixed; boundary="b"\n\n'
+    found = message(HEAD + kind + parts, tmp_path)
+    assert (found["body"], found["attachment_count"]) == ("Words", 3)

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from email._parseaddr import AddressList
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from pdpp_kernel.source_item import SourceRecord, ThreadLinks
 from pdpp_sources.common.export import open_export
@@ -229,10 +229,12 @@ def threads_apart(mails: Mapping[str, ReadMail], ours: Mapping[str, str]) -> tup
 def shown(value: object, beside: object) -> str:
     """A value, or of words and addresses those that the other has not."""
     if isinstance(value, Counter) and isinstance(beside, Counter):
-        return f"{value.total()} words; alone: {list((value - beside).keys())[:12]}"
+        words, others = cast("Counter[str]", value), cast("Counter[str]", beside)
+        return f"{words.total()} words; alone: {list((words - others).keys())[:12]}"
     if isinstance(value, frozenset) and isinstance(beside, frozenset):
-        return str(sorted(value - beside))
-    return repr(value)[:200]
+        mine, theirs = cast("frozenset[str]", value), cast("frozenset[str]", beside)
+        return str(sorted(mine - theirs))
+    return str(cast("object", value))[:200]
 
 
 def _addresses(written: Sequence[str]) -> frozenset[str]:
@@ -240,8 +242,13 @@ def _addresses(written: Sequence[str]) -> frozenset[str]:
     found: list[str] = []
     for each in written:
         named = _NAMED.fullmatch(each)
-        found += [named[1]] if named else [a for _, a in AddressList(each).addresslist]
+        found += [named[1]] if named else [address for _, address in _pairs(each)]
     return frozenset(address.lower() for address in found if "@" in address)
+
+
+def _pairs(written: str) -> list[tuple[str, str]]:
+    """Names and addresses of a header, whatever the strictness of this Python."""
+    return cast("list[tuple[str, str]]", vars(AddressList(written))["addresslist"])
 
 
 def _moment(written: str) -> int | None:

@@ -19,7 +19,6 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from email._parseaddr import AddressList
 from pathlib import Path
 from typing import Any, cast
 
@@ -30,7 +29,9 @@ from pdpp_sources.registry import reading_as
 
 FIELDS = ("sender", "recipients", "subject", "sent_at", "words")
 _ALIKE = 0.95  # of the words of both, where pages of HTML were made text in two ways
-_NAMED = re.compile(r"[^<>]*<([^<>,;\s]+)>")
+_NAMED = re.compile(r".* (?=<[^<>]+>\Z)", re.DOTALL)  # behind it stands the address
+_QUOTED = re.compile(r'"[^"]*"')
+_ADDRESS = re.compile(r"[^\s<>\"'(),;:]+@[^\s<>\"'(),;:]+")
 _WORD = re.compile(r"\w+")
 _IN_NODE = """
 const fs = require('fs'), {simpleParser} = require('mailparser');
@@ -159,7 +160,7 @@ def _ours(data: Mapping[str, Any]) -> ReadMail:
     sent_at = data.get("sent_at")
     return ReadMail(
         data["from_address"],
-        _addresses(written),
+        _addresses([_NAMED.sub("", each) for each in written]),
         _line(data["subject"]),
         int(datetime.fromisoformat(sent_at).timestamp()) if sent_at else None,
         _words(data["body"]),
@@ -238,17 +239,9 @@ def shown(value: object, beside: object) -> str:
 
 
 def _addresses(written: Sequence[str]) -> frozenset[str]:
-    """The addresses of fields, or of entries `Name <address>`, which `_NAMED` parts more surely."""
-    found: list[str] = []
-    for each in written:
-        named = _NAMED.fullmatch(each)
-        found += [named[1]] if named else [address for _, address in _pairs(each)]
-    return frozenset(address.lower() for address in found if "@" in address)
-
-
-def _pairs(written: str) -> list[tuple[str, str]]:
-    """Names and addresses of a header, whatever the strictness of this Python."""
-    return cast("list[tuple[str, str]]", vars(AddressList(written))["addresslist"])
+    """What looks like an address, names in quotes left out."""
+    found = (a for each in written for a in _ADDRESS.findall(_QUOTED.sub(" ", each)))
+    return frozenset(address.lower() for address in found if address)
 
 
 def _moment(written: str) -> int | None:

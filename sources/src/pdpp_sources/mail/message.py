@@ -122,6 +122,10 @@ def _instant(value: str) -> datetime | None:
         whole_day = _HALF_DAY.sub(_of_whole_day, value) if "M" in value.upper() else value
         parts = parsedate_tz(_FRACTION.sub(r"\1", whole_day))
         if parts is None:
+            from pdpp_sources.mail.local_dates import in_standard_form  # noqa: PLC0415 (few are so)
+
+            parts = parsedate_tz(in_standard_form(value) or "")
+        if parts is None:
             return None
         local = datetime(*parts[:6], tzinfo=UTC)
         return local - timedelta(seconds=parts[9] or 0)

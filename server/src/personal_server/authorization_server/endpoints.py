@@ -30,7 +30,7 @@ from personal_server.web.surfaces import Exchange, Surface
 
 EndpointHandler = Callable[[EndpointRequest], Awaitable[Response]]
 SEGMENTS = frozenset({"oauth", "introspect", "grants", "grant-packages"})
-WELL_KNOWN = frozenset({".well-known/oauth-authorization-server"})
+WELL_KNOWN = frozenset({".well-known/oauth-authorization-server", ".well-known/jwks.json"})
 FORM_BODY = BodyRule((FORM,), 128 * 1024)
 REGISTRATION_BODY = BodyRule((JSON,), 32 * 1024)
 

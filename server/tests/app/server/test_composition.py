@@ -96,6 +96,24 @@ def test_an_address_typed_with_a_slash_is_described_as_it_was_typed(site: Whole)
     assert site.call("/mcp/", token).status == site.call("/mcp", token).status == 405
 
 
+def test_every_address_that_the_metadata_name_is_there(site: Whole) -> None:
+    documents = [
+        site.body(site.client.get(f"/.well-known/oauth-{name}"))
+        for name in ("authorization-server", "protected-resource", "protected-resource/mcp")
+    ]
+    named = {
+        value.removeprefix(ORIGIN)
+        for document in documents
+        for value in document.values()
+        if isinstance(value, str) and value.startswith(f"{ORIGIN}/")
+    }
+    assert "/.well-known/jwks.json" in named
+    answers = {path: site.client.get(path, accept="application/json").status for path in named}
+    assert 404 not in answers.values(), answers
+    keys = site.body(site.client.get("/.well-known/jwks.json"))["keys"]
+    assert [key["kty"] for key in keys] == ["OKP"]
+
+
 @pytest.mark.parametrize("scheme", ["bearer", "BEARER", "Bearer"])
 def test_the_scheme_is_a_word_in_any_case(site: Whole, scheme: str) -> None:
     token = site.connect(mail_request())["access_token"]

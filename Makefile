@@ -13,7 +13,7 @@ unexport PYTHONDONTWRITEBYTECODE
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help install semantic demo serve test check bench docs lint types imports requirements conformance clients clean screenshots torture wheel image-test test-postgresql mutants release-check test-long test-readers readers-environment nightly site dist dist-test
+.PHONY: help install semantic demo serve test check bench docs lint types imports requirements conformance clients clients-long clean screenshots torture wheel image-test test-postgresql mutants release-check test-long test-readers readers-environment nightly site dist dist-test
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -156,6 +156,17 @@ $(CLIENTS)/installed.stamp: $(LOCKED)/package-lock.json $(LOCKED)/requirements.t
 
 clients: $(CLIENTS)/installed.stamp ## Clients generated from the OpenAPI document, against a server
 	$(BIN)/pytest -n 0 -m clients tests/generated_clients
+
+FOREIGN := .cache/clients-long
+$(FOREIGN)/installed.stamp: $(LOCKED)/foreign.txt $(VENV)/dev.stamp
+	mkdir -p $(FOREIGN)
+	cp $(LOCKED)/foreign.txt $(FOREIGN)
+	$(PYTHON) -m venv --clear $(FOREIGN)/python
+	$(FOREIGN)/python/bin/pip install --quiet --require-hashes -r $(LOCKED)/foreign.txt
+	touch $@
+
+clients-long: $(FOREIGN)/installed.stamp ## Calls drawn from the OpenAPI document (schemathesis), models made from it, an agent over MCP
+	$(BIN)/pytest -n 0 -m long tests/generated_clients/test_foreign_clients.py
 
 torture: $(VENV)/dev.stamp ## Ten minutes of kill -9, full disks, wrong clocks: make torture [SECONDS=600] [SEED=…]
 	$(BIN)/python -m tests.torture $(SECONDS) $(SEED)

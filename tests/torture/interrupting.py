@@ -152,13 +152,13 @@ def _must_leave_nothing(server: Tormented) -> None:
         raise Lost("bytes of what was read are still there") from None
 
 
-def imports_queued(server: Tormented) -> None:
-    """Sixteen uploads are to be read at once, and the server is killed among them."""
+def imports_queued(server: Tormented, waiting: int = WAITING) -> None:
+    """So many uploads are to be read at once, and the server is killed among them."""
     owner, number = Owner(server), server.counts["queues"]
     server.counts["queues"] += 1
     name = f"Queued {number}"
     ids: list[str] = []
-    for each in range(WAITING):
+    for each in range(waiting):
         content = _mail(number, each)
         begin = urlencode({"name": f"{each}.mbox", "size": len(content), "mark": name}).encode()
         upload_id = json.loads(owner.sent(ROOT, begin).text)["upload_id"]
@@ -178,8 +178,8 @@ def imports_queued(server: Tormented) -> None:
         return not under_way and not list(uploads.glob("*/waiting.json"))
 
     until(is_over, SECONDS, 0.2)
-    if (found := server.records_of(name)) != WAITING:
-        raise Lost(f"{found} of {WAITING} uploads that waited were read")
+    if (found := server.records_of(name)) != waiting:
+        raise Lost(f"{found} of {waiting} uploads that waited were read")
     _must_leave_nothing(server)
     for upload_id in ids:
         owner.sent(f"{ROOT}/{upload_id}/remove", b"")

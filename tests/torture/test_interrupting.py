@@ -20,3 +20,11 @@ def test_what_was_cut_off_is_done_once(
     with tormented(tmp_path, 17) as server:
         scenario(server)
         assert server.faults == []
+
+
+@pytest.mark.long
+@pytest.mark.timeout(1_500)
+def test_sixty_four_uploads_wait_and_none_is_forgotten(tmp_path: Path) -> None:
+    with tormented(tmp_path, 17) as server:
+        imports_queued(server, 64)
+        assert server.faults == []

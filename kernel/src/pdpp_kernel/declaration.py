@@ -114,6 +114,17 @@ class Property:
         return self.kind is None and self.schema.get("items") == {"type": "string"}
 
     @property
+    def measure_field(self) -> str | None:
+        """The property of the same record that says what this number measures."""
+        named = self.schema.get("x_pdpp_measure_field")
+        return named if isinstance(named, str) else None
+
+    def adds_up(self, measured: str = "") -> bool:
+        """Whether its values over a stretch of time are summed, of what the record measures."""
+        total = self.schema.get("x_pdpp_total")
+        return total is True or (isinstance(total, list) and measured in total)
+
+    @property
     def is_sensitive(self) -> bool:
         """Its declaration says that it tells more of a person than most fields do."""
         return self.schema.get("x_pdpp_sensitive") is True

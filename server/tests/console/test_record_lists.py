@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from pdpp_sources.apple_health.reader import DECLARATION as HEALTH
 from pdpp_sources.browser.reader import DECLARATION as BROWSER
 from pdpp_sources.calendar.reader import DECLARATION as CALENDAR
 from pdpp_sources.whatsapp import DECLARATION as WHATSAPP
@@ -245,10 +244,3 @@ def test_pages_visited_stand_by_title_and_day(house: Household, browser: Browser
     assert sorted(page.all(".inbox .what a")) == ["Weather", "https://weather.example/2"]
     assert page.all(".inbox .by") == ["weather.example"] * 2
     assert page.all(".inbox .at") == ["18 Nov 2026"] * 2
-
-
-def test_what_was_measured_stays_a_table(house: Household, browser: Browser) -> None:
-    row = {"id": "h1", "started_at": "2026-11-18T09:30:00Z", "kind": "HeartRate", "value": 61.0}
-    page = browser.get(filled(house, HEALTH, "cin_health", "measurements", [row]))
-    assert marked(page, "as-table") == marked(page, "as-list") == []
-    assert 'class="cells"' in page.text

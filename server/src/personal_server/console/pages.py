@@ -140,6 +140,7 @@ def _templates(language: Language, zone: str) -> Environment:
         "bytes": Size,
         "piece": escape,
         "money": partial(_money, language),
+        "decimal": partial(_decimal, language),
         **_isolations(reader),
     }
     found = environment()
@@ -166,6 +167,14 @@ def _money(language: Language, amount: Decimal, currency: str) -> str:
     pattern = f"#,##0.{'0' * decimals}{'#' * (MOST_DECIMALS - decimals)}"
     with localcontext(prec=MOST_DIGITS):
         return format_decimal(amount, pattern, language.locale)
+
+
+def _decimal(language: Language, figure: Decimal) -> str:
+    """A figure to the hundredth, a large one to the whole, a small one to four digits."""
+    size = abs(figure)
+    pattern = "#,##0" if size >= 10_000 else "#,##0.##" if size >= 1 or not size else "0.####"
+    with localcontext(prec=MOST_DIGITS):
+        return format_decimal(figure, pattern, language.locale)
 
 
 def _isolations(reader: PageReader) -> dict[str, Callable[[object], object]]:

@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from pdpp_kernel.declaration import Stream
+from pdpp_kernel.declared_units import CURRENCY
 from pdpp_kernel.texts import Text
 from pdpp_kernel.values import NUMBERS
 from personal_server.console.record_values import AUTHOR, RecordField, author_of, brief
@@ -21,6 +23,8 @@ from personal_server.enforcement.timeline import time_field
 
 BUBBLE_CHARS = 1_500
 RECIPIENT = "recipient"
+LINE_MEMBERS = {"x_pdpp_measure_field", "x_pdpp_total"}
+"""What says that the figures of a stream are what it is looked at for."""
 
 
 class Appearance(StrEnum):
@@ -59,9 +63,31 @@ def look_of(source: ReadableSource) -> Appearance | None:
 def layouts_of(source: ReadableSource) -> tuple[RecordsLayout, ...]:
     """How the records of a stream can look like what they are, the first of them unasked."""
     look = look_of(source)
+    looks = () if look is None else (RecordsLayout.LIST,)
     if look is Appearance.AGENDA:
-        return RecordsLayout.MONTH, RecordsLayout.DAYS
-    return () if look is None else (RecordsLayout.LIST,)
+        looks = (RecordsLayout.MONTH, RecordsLayout.DAYS)
+    if line_fields(source):
+        lines = RecordsLayout.LINES
+        is_first = any(LINE_MEMBERS & p.schema.keys() for p in source.declared.properties.values())
+        return (lines, *looks) if is_first else (*(looks or (RecordsLayout.TABLE,)), lines)
+    return looks
+
+
+def line_fields(source: ReadableSource) -> tuple[str, ...]:
+    """The numbers in a unit whose figures can be followed over time; money is none."""
+    declared, dated = source.declared, time_field(source)
+    if dated is None or dated.name not in declared.aggregations.group_by_time:
+        return ()
+    return tuple(
+        name
+        for name in declared.measured
+        if name in source.fields and name in declared.averaged and not _is_money(declared, name)
+    )
+
+
+def _is_money(declared: Stream, name: str) -> bool:
+    unit = declared.properties[name].schema.get("x_pdpp_unit_field")
+    return isinstance(unit, str) and declared.properties[unit].type == CURRENCY
 
 
 def money_fields(source: ReadableSource) -> tuple[str, str] | None:
@@ -76,7 +102,7 @@ def money_fields(source: ReadableSource) -> tuple[str, str] | None:
             and "x_pdpp_unit" not in field.schema
             and isinstance(unit, str)
             and unit in source.fields
-            and declared.properties[unit].type == "currency"
+            and declared.properties[unit].type == CURRENCY
         ):
             return name, unit
     return None

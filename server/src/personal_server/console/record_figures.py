@@ -86,7 +86,7 @@ class ViewFigures:
             cut=FieldSelection(self.source.declared.primary_key),
             count=True,
         )
-        with suppress(QueryTimeout), self._open() as (snapshot, authority):
+        with suppress(QueryTimeout), self.opened() as (snapshot, authority):
             count = read_records(self.reads.ports, snapshot, authority, query).count
             return None if count is None else count.value
         return None
@@ -107,7 +107,7 @@ class ViewFigures:
         return list(islice(telling, FACETS_SHOWN))
 
     def _facet(self, name: str, conditions: tuple[FilterText, ...]) -> Facet:
-        query = _counts(self.source, conditions, VALUES_SHOWN, group_by=name)
+        query = value_counts(self.source, conditions, VALUES_SHOWN, group_by=name)
         aggregation = self.aggregate(query)
         if aggregation is None:
             return Facet(field_words(name), (), counted=False)
@@ -126,7 +126,7 @@ class ViewFigures:
         around = _whole_years(self.view, dated.name, self.source)
         granularity, aggregation = "month", None
         for granularity, limit in steps[:1] if around else steps:
-            query = _counts(
+            query = value_counts(
                 self.source,
                 (*self.view.filters, *around),
                 limit,
@@ -153,13 +153,13 @@ class ViewFigures:
             answer = read_aggregate(self.reads.ports, snapshot, authority, query)
             return cast("ShownAggregation", answer.data)
 
-        with suppress(QueryTimeout), self._open() as (snapshot, authority):
+        with suppress(QueryTimeout), self.opened() as (snapshot, authority):
             is_whole = not query.filters and self.source.grant_id is None
             return once(snapshot.derived, query, ask) if is_whole else ask()
         return None
 
     @contextmanager
-    def _open(self) -> Generator[tuple[ReadSnapshot, ReadAuthority], None, None]:
+    def opened(self) -> Generator[tuple[ReadSnapshot, ReadAuthority], None, None]:
         """A state of the store for as long as there is time.  Raises: QueryTimeout."""
         seconds_left = self.until - time.monotonic()
         if seconds_left < LEAST_SECONDS:
@@ -197,9 +197,10 @@ def with_times(view: RecordsView, source: ReadableSource) -> tuple[FilterText, .
     return (*view.filters, *added)
 
 
-def _counts(
+def value_counts(
     source: ReadableSource, filters: tuple[FilterText, ...], limit: int, **grouping: str
 ) -> AggregateQuery:
+    """The question how many records each group has."""
     return AggregateQuery(
         source.stream,
         "count",

@@ -31,6 +31,7 @@ class RecordsLayout(StrEnum):
     LIST = "list"
     MONTH = "month"
     DAYS = "days"
+    LINES = "lines"
     TABLE = "table"
     READ = "text"
     """One after the other, each with its text."""

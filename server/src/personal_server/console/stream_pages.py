@@ -116,7 +116,7 @@ class StreamPages:
 
     def _routes(self, root: str) -> tuple[PageRoute, ...]:
         stream = f"{root}/records/{{connection_id}}/{{stream}}"
-        asked = frozenset({"since", "until", "sort", "as", "cursor", "figures"})
+        asked = frozenset({"since", "until", "sort", "as", "cursor", "figures", "of", "by"})
         asked |= {"field", "op", "value"}
         return (
             PageRoute("GET", f"{root}/records", self.show_streams, frozenset({"from"})),
@@ -174,7 +174,10 @@ class StreamPages:
             layouts = layouts_of(source)
             if view.layout not in (RecordsLayout.FIRST, *ALWAYS_THERE, *layouts[1:]):
                 raise InvalidRequest(NO_LAYOUT, param="as")
-            read = StreamReading(viewpoint, view, source, asked.get("cursor"), self.pages.zone)
+            which = asked.get("of"), asked.get("by")
+            read = StreamReading(
+                viewpoint, view, source, asked.get("cursor"), self.pages.zone, *which
+            )
             found, ordered, following = read.records(snapshot, authority)
             stored = _record_counts(snapshot)
         is_whole = read.layout in WHOLE

@@ -15,6 +15,7 @@ from zoneinfo import ZoneInfo
 
 from pdpp_kernel.texts import local_moment, moment_of
 from personal_server.console.list_figures import ChatLine, chat_lines, month_sums
+from personal_server.console.measurement_lines import MeasurementLine, line_of
 from personal_server.console.month_calendar import (
     FIRST_MONTH,
     LAST_MONTH,
@@ -74,7 +75,7 @@ from personal_server.storage.ports.snapshots import ReadSnapshot
 ROWS_SHOWN, READ_SHOWN = 25, 10
 EVENTS_READ = 300
 PAGE_CHARS = 1_000_000
-WHOLE = (RecordsLayout.MONTH,)
+WHOLE = (RecordsLayout.MONTH, RecordsLayout.LINES)
 """Layouts that show what they show on one page."""
 
 
@@ -89,6 +90,7 @@ class ShownRecords:
     months: Sequence[PaymentMonth] = ()
     is_summed: bool = True
     calendar: CalendarMonth | None = None
+    line: MeasurementLine | None = None
     rows: Sequence[Row] = ()
     columns: Sequence[ShownColumn] = ()
 
@@ -102,6 +104,8 @@ class StreamReading:
     source: ReadableSource
     cursor: str | None
     zone: ZoneInfo
+    of: str | None = None
+    by: str | None = None
 
     @property
     def layout(self) -> RecordsLayout:
@@ -134,6 +138,8 @@ class StreamReading:
         view, dated, today = self.view, time_field(self.source), self._from_today()
         if self.layout is RecordsLayout.MONTH:
             return self._month(snapshot, authority)
+        if self.layout is RecordsLayout.LINES:
+            return (), view, None
         if dated is not None and today is not None:
             upcoming = replace(view, since=today, sort=dated.name)
             found, following = self._page(snapshot, authority, upcoming)
@@ -247,6 +253,8 @@ class StreamReading:
             return ShownRecords(
                 calendar=calendar_of(view, source, found, first, self.zone, self.today)
             )
+        if self.layout is RecordsLayout.LINES:
+            return ShownRecords(line=line_of(figures, self.of, self.by, self.zone))
         match self.look:
             case Appearance.MAIL | Appearance.TITLES:
                 return ShownRecords(records=inbox(root, source, found))

@@ -15,6 +15,7 @@ from pathlib import PurePosixPath
 from pdpp_kernel.source_item import Data, Skipped, SourceItem, SourceRecord, stable_id
 from pdpp_kernel.texts import message
 from pdpp_sources.common.declaration import (
+    Field,
     StreamForm,
     day,
     declaration,
@@ -41,7 +42,7 @@ from pdpp_sources.common.source import (
 )
 from pdpp_sources.common.text import one_line, or_none, printable
 from pdpp_sources.common.times import from_iso
-from pdpp_sources.common.unit_fields import in_unit
+from pdpp_sources.common.unit_fields import adding_up, in_unit, measuring
 from pdpp_sources.common.xml_elements import XmlElement, cut_elements
 
 _HEALTH = re.compile(
@@ -63,6 +64,42 @@ _MINUTES = {"min": 1.0, "s": 1 / 60, "sec": 1 / 60, "hr": 60.0}
 _METERS = {"km": 1000.0, "m": 1.0, "mi": 1609.344, "yd": 0.9144, "ft": 0.3048}
 _KILOCALORIES = {"kcal": 1.0, "Cal": 1.0, "kJ": 1 / 4.184, "cal": 0.001}
 _HIGHEST = 1e15
+# What Health counts and what adds up to more; all else is a state, of which a day has a mean.
+_ADDED_UP = (
+    "step_count",
+    "distance_walking_running",
+    "distance_cycling",
+    "distance_swimming",
+    "distance_wheelchair",
+    "flights_climbed",
+    "swimming_stroke_count",
+    "push_count",
+    "active_energy_burned",
+    "basal_energy_burned",
+    "apple_exercise_time",
+    "apple_stand_time",
+    "apple_move_time",
+    "time_in_daylight",
+    "dietary_water",
+    "dietary_caffeine",
+    "dietary_energy_consumed",
+    "dietary_protein",
+    "dietary_carbohydrates",
+    "dietary_sugar",
+    "dietary_fat_total",
+    "dietary_fiber",
+    "dietary_sodium",
+    "inhaler_usage",
+    "insulin_delivery",
+    "number_of_times_fallen",
+    "number_of_alcoholic_beverages",
+)
+
+
+def _total(name: str, about: str, unit: str) -> Field:
+    """A number whose values of a day make a sum."""
+    return adding_up(in_unit(number(name, about, summed=True), unit=unit))
+
 
 MEASUREMENTS = StreamForm(
     "measurements",
@@ -74,8 +111,15 @@ MEASUREMENTS = StreamForm(
         moment("started_at", "When it began, in UTC", event=True),
         ending(moment("ended_at", "When it ended, in UTC")),
         sensitive(word("kind", "heart_rate, step_count, body_mass …", title=True, searched=True)),
-        in_unit(
-            sensitive(number("value", "The number measured, in its unit", summed=True)), by="unit"
+        adding_up(
+            measuring(
+                in_unit(
+                    sensitive(number("value", "The number measured, in its unit", summed=True)),
+                    by="unit",
+                ),
+                by="kind",
+            ),
+            *_ADDED_UP,
         ),
         word("unit", "The unit of the value"),
         sensitive(word("state", "What was noted where nothing is counted, such as severe")),
@@ -97,7 +141,11 @@ SLEEP = StreamForm(
         sensitive(
             word("stage", "in_bed, asleep_core, asleep_deep, asleep_rem, awake …", title=True)
         ),
-        in_unit(number("minutes", "How long it was", summed=True), unit="min"),
+        adding_up(
+            measuring(
+                in_unit(number("minutes", "How long it was", summed=True), unit="min"), by="stage"
+            )
+        ),
         word("device", "The app or device that measured"),
     ],
     time_field="started_at",
@@ -112,9 +160,9 @@ WORKOUTS = StreamForm(
         moment("started_at", "When it began, in UTC", event=True),
         ending(moment("ended_at", "When it ended, in UTC")),
         word("kind", "running, cycling, yoga …", title=True, searched=True),
-        in_unit(number("minutes", "How long it was", summed=True), unit="min"),
-        in_unit(number("distance_meters", "How far it went", summed=True), unit="m"),
-        in_unit(number("energy_kcal", "Active energy burned", summed=True), unit="kcal"),
+        _total("minutes", "How long it was", "min"),
+        _total("distance_meters", "How far it went", "m"),
+        _total("energy_kcal", "Active energy burned", "kcal"),
         sensitive(number("heart_rate", "Mean of the heart rate, in beats a minute")),
         reference("route", "The file of its route"),
         word("device", "The app or device that measured"),
@@ -129,12 +177,16 @@ DAYS = StreamForm(
     [
         key(),
         day("day", "The day", event=True),
-        number("energy_kcal", "Active energy burned", summed=True),
+        _total("energy_kcal", "Active energy burned", "kcal"),
         number("energy_goal_kcal", "Your goal for it"),
-        number("move_minutes", "Minutes in motion", summed=True),
-        integer("exercise_minutes", "Minutes of exercise", summed=True),
+        _total("move_minutes", "Minutes in motion", "min"),
+        adding_up(
+            in_unit(integer("exercise_minutes", "Minutes of exercise", summed=True), unit="min")
+        ),
         integer("exercise_goal_minutes", "Your goal for it"),
-        integer("stand_hours", "Hours in which you stood", summed=True),
+        adding_up(
+            in_unit(integer("stand_hours", "Hours in which you stood", summed=True), unit="h")
+        ),
         integer("stand_goal_hours", "Your goal for it"),
     ],
     time_field="day",

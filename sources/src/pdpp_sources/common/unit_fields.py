@@ -17,6 +17,16 @@ def in_unit(shown: Field, *, by: str | None = None, unit: str | None = None) -> 
     return replace(shown, schema=shown.schema | told)
 
 
+def adding_up(shown: Field, *measured: str) -> Field:
+    """A number whose values of a day make a sum: all, or those of what is measured there."""
+    return replace(shown, schema=shown.schema | {"x_pdpp_total": list(measured) or True})
+
+
+def measuring(shown: Field, by: str) -> Field:
+    """A number, and the field of the same record that says what it measures."""
+    return replace(shown, schema=shown.schema | {"x_pdpp_measure_field": by})
+
+
 def currency(name: str, about: str, *, searched: bool = False) -> Field:
     """The ISO 4217 code that amounts beside it are in."""
     made = word(name, about, searched=searched)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pdpp_kernel.source_item import Data, SourceRecord
 from pdpp_sources.common.declaration import (
+    Field,
     StreamForm,
     ending,
     integer,
@@ -15,8 +16,14 @@ from pdpp_sources.common.declaration import (
     text,
     word,
 )
-from pdpp_sources.common.unit_fields import in_unit
+from pdpp_sources.common.unit_fields import adding_up, in_unit
 from pdpp_sources.tracks.track_points import TrackPoint
+
+
+def _total(name: str, about: str, unit: str) -> Field:
+    """A number whose values of a day make a sum."""
+    return adding_up(in_unit(number(name, about, summed=True), unit=unit))
+
 
 WORKOUTS = StreamForm(
     "workouts",
@@ -29,9 +36,9 @@ WORKOUTS = StreamForm(
         word("kind", "running, cycling …", searched=True),
         text("name", "Its name", title=True),
         text("description", "What was noted on it"),
-        in_unit(number("minutes", "How long it was, breaks among them", summed=True), unit="min"),
-        in_unit(number("distance_meters", "How far it went", summed=True), unit="m"),
-        in_unit(number("energy_kcal", "Energy burned", summed=True), unit="kcal"),
+        _total("minutes", "How long it was, breaks among them", "min"),
+        _total("distance_meters", "How far it went", "m"),
+        _total("energy_kcal", "Energy burned", "kcal"),
         sensitive(number("heart_rate", "Mean of the heart rate, in beats a minute")),
         integer("point_count", "How many points were recorded", summed=True),
         word("device", "The device or app that recorded it"),

@@ -297,6 +297,25 @@ class Stream:
         return self._with_role("conversation")
 
     @cached_property
+    def place_fields(self) -> tuple[str, str] | None:
+        """The numbers with the roles `latitude` and `longitude`: where a record is, in degrees."""
+        north, east = self._with_role("latitude"), self._with_role("longitude")
+        if north is None or east is None:
+            return None
+        are_numbers = all(self.properties[name].kind in NUMBERS for name in (north, east))
+        return (north, east) if are_numbers else None
+
+    @cached_property
+    def picture_field(self) -> str | None:
+        """The blob with role `picture`."""
+        return next((n for n in self.blob_fields if self.properties[n].role == "picture"), None)
+
+    @cached_property
+    def category_field(self) -> str | None:
+        """The property with role `category`: what a payment was for."""
+        return self._with_role("category")
+
+    @cached_property
     def weighty_fields(self) -> frozenset[str]:
         """Where a word counts double in a search: the title, and who wrote it."""
         return frozenset({self.title_field or "", *self.fields_with_role("author")} - {""})

@@ -105,6 +105,32 @@ def test_payments_are_summed_by_month_and_never_across_currencies(
     assert [e.split()[-1] for e in narrowed.all('[data-field="sum"]')] == ["-0.20", "-500"]
 
 
+def test_payments_of_a_month_are_summed_by_category(house: Household, browser: Browser) -> None:
+    house.connect("cin_bank", "bank", "https://registry.pdpp.dev/connectors/bank", "Bank")
+    rows = [
+        {**paid(1, "2026-11-20", -10.1, "EUR"), "category": "Food"},
+        {**paid(2, "2026-11-02", -0.2, "EUR"), "category": "Food"},
+        {**paid(3, "2026-11-02", -500, "JPY"), "category": "Food"},
+        {**paid(4, "2026-11-03", -70, "EUR"), "category": "Rent"},
+        paid(5, "2026-11-04", -1, "EUR"),
+        {**paid(6, "2026-10-04", -9, "EUR"), "category": "Rent"},
+    ]
+    house.fill("cin_bank", "transactions", rows)
+    path = "/owner/records/cin_bank/transactions"
+    page = read(browser, path)
+    assert page.all('[data-field="category"] th')[:2] == ["Rent", "Food"]
+    cells = page.all('[data-field="category"] td')
+    assert cells[::3] == ["-70.00", "-10.30", "-1.00", "-500"]
+    assert cells[1::3] == ["EUR", "EUR", "EUR", "JPY"]
+    assert cells[2::3] == ["1", "2", "1", "1"]
+    links = page.page.css('[data-field="category"] a')
+    food = read(browser, str(links[1].attributes["href"]))
+    assert len(food.all('[data-field="amount"]')) == 3
+    assert food.all('[data-field="category"]') == []
+    without = read(browser, str(links[2].attributes["href"]))
+    assert without.all('[data-field="amount"]') == ["-1.00"]
+
+
 def test_payments_without_an_amount_of_any_size_and_of_the_last_month_are_listed(
     house: Household, browser: Browser
 ) -> None:

@@ -101,6 +101,37 @@ def test_the_words_of_a_declaration_are_those_of_the_contract() -> None:
     assert "fee" in stream["query"]["aggregations"]["sum"]
 
 
+PLACED = """
+[[stream]]
+name = "rides"
+label = "Rides"
+detail = "Each ride."
+files = ["rides.csv"]
+has = ["began"]
+time = "began"
+latitude = "up"
+longitude = "across"
+category = "purpose"
+
+[stream.fields]
+began = { is = "instant" }
+up = { is = "number" }
+across = { is = "number" }
+purpose = { is = "word" }
+gauge = { is = "word" }
+reading = { is = "number", unit = "km", total = true, measure_field = "gauge" }
+"""
+
+
+def test_a_recipe_says_where_what_for_and_what_adds_up() -> None:
+    (stream,) = source(PLACED).declaration["streams"]
+    properties = stream["schema"]["properties"]
+    roles = [properties[name]["x_pdpp_role"] for name in ("up", "across", "purpose")]
+    assert roles == ["latitude", "longitude", "category"]
+    assert properties["reading"]["x_pdpp_total"] is True
+    assert properties["reading"]["x_pdpp_measure_field"] == "gauge"
+
+
 NESTED = """
 [[stream]]
 name = "orders"

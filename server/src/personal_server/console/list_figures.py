@@ -7,7 +7,7 @@ out and said to be.  Source: docs/contract/authorization-server.md 13.5.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 
 import msgspec
@@ -36,6 +36,83 @@ def month_sums(
     Shapes: by month, as `2026-01`; empty where it cannot be asked for, `None` where that takes too
         long.
     """
+    asked = _sums_asked(figures, months)
+    dated = time_field(figures.source)
+    if asked is None or dated is None or dated.name not in _by_time(figures):
+        return {}
+    query = replace(asked.query, group_by_time=dated.name, granularity="month")
+    found = figures.aggregate(query)
+    if found is None or found.other_count:
+        return None
+    sums: dict[str, tuple[tuple[Decimal, str], ...]] = {}
+    for group in found.groups or ():
+        month: object = msgspec.json.decode(group.then) if group.then else None
+        if isinstance(month, str) and group.value:
+            value = Decimal(bytes(group.value).decode())
+            sums[month[:7]] = (*sums.get(month[:7], ()), (value, _named(group.key)))
+    return {month: tuple(sorted(each, key=lambda pair: pair[1])) for month, each in sums.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class CategorySum:
+    """What the payments of a category come to in a month, in one currency; `link` shows them.
+
+    Shapes: `name` is empty for those without a category.
+    """
+
+    name: str
+    amount: Decimal
+    currency: str
+    count: int
+    link: str | None
+
+
+def category_sums(figures: ViewFigures, month: str) -> list[CategorySum] | None:
+    """What the payments of a month come to by category, the largest first, by currency.
+
+    Shapes: empty where it cannot be asked for, `None` where that takes too long.
+    """
+    source, view = figures.source, figures.view
+    field = source.declared.category_field
+    asked = _sums_asked(figures, [month])
+    if asked is None or field is None or field not in source.fields:
+        return []
+    if field not in source.declared.groupable or any(e.field == field for e in view.filters):
+        return []
+    found = figures.aggregate(replace(asked.query, group_by=field, then_by=asked.query.group_by))
+    if found is None:
+        return None
+    alone = replace(view, since=asked.since, until=asked.until, sort=None)
+    sums: list[CategorySum] = []
+    for group in found.groups or ():
+        key: object = msgspec.json.decode(group.key)
+        is_named = isinstance(key, str) and bool(key)
+        condition = FilterText(field, Operator.EXISTS.value, "false")
+        link = alone.having(FilterText(field, None, str(key)) if is_named else condition).link
+        if group.value and (is_named or key is None):
+            sums.append(
+                CategorySum(
+                    cut(str(key), NAME_CHARS) if is_named else "",
+                    Decimal(bytes(group.value).decode()),
+                    _named(group.then) if group.then else "",
+                    group.count,
+                    link if len(link) <= MOST_LINK_BYTES else None,
+                )
+            )
+    return sorted(sums, key=lambda each: (each.currency, -abs(each.amount)))
+
+
+@dataclass(frozen=True, slots=True)
+class _SumsAsked:
+    """Sums of payments by currency, and the days that bound them."""
+
+    query: AggregateQuery
+    since: str
+    until: str | None
+
+
+def _sums_asked(figures: ViewFigures, months: Sequence[str]) -> _SumsAsked | None:
+    """The sums of what a view has of these months; none where that cannot be asked for."""
     source, view = figures.source, figures.view
     declared, dated, money, ends = (
         source.declared,
@@ -44,13 +121,12 @@ def month_sums(
         month_ends(months),
     )
     if dated is None or money is None or ends is None:
-        return {}
+        return None
     amount, currency = money
     asked = {each.field for each in view.filters}
     is_ranged = set(declared.range_filters.get(dated.name, ())) >= STRETCH
-    is_grouped = dated.name in declared.aggregations.group_by_time
-    if dated.name in asked or not (is_ranged and is_grouped and currency in declared.groupable):
-        return {}
+    if dated.name in asked or not (is_ranged and currency in declared.groupable):
+        return None
     since = max(view.since or "", ends[0])
     until = min(filter(None, (view.until, ends[1])), default=None)
     bounds = ((Operator.GTE.value, since), (Operator.LT.value, until))
@@ -60,26 +136,22 @@ def month_sums(
         Selectors(source.connection_id),
         field=amount,
         group_by=currency,
-        group_by_time=dated.name,
-        granularity="month",
         limit=SUMS_READ,
         filters=(
             *view.filters,
             *(FilterText(dated.name, operator, day) for operator, day in bounds if day),
         ),
     )
-    found = figures.aggregate(query)
-    if found is None or found.other_count:
-        return None
-    sums: dict[str, tuple[tuple[Decimal, str], ...]] = {}
-    for group in found.groups or ():
-        month: object = msgspec.json.decode(group.then) if group.then else None
-        name: object = msgspec.json.decode(group.key)
-        if isinstance(month, str) and group.value:
-            value = Decimal(bytes(group.value).decode())
-            said = cut(name, NAME_CHARS) if isinstance(name, str) else ""
-            sums[month[:7]] = (*sums.get(month[:7], ()), (value, said))
-    return {month: tuple(sorted(each, key=lambda pair: pair[1])) for month, each in sums.items()}
+    return _SumsAsked(query, since, until)
+
+
+def _by_time(figures: ViewFigures) -> tuple[str, ...]:
+    return figures.source.declared.aggregations.group_by_time
+
+
+def _named(raw: msgspec.Raw) -> str:
+    name: object = msgspec.json.decode(raw)
+    return cut(name, NAME_CHARS) if isinstance(name, str) else ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from zoneinfo import ZoneInfo
 
 import msgspec
 
+from pdpp_kernel.aggregations import Metric
 from pdpp_kernel.declaration import Property
 from pdpp_kernel.errors import QueryTimeout
 from pdpp_kernel.operators import Operator
@@ -282,15 +283,15 @@ def _buckets(
         if ranged
     )
     aggregations = source.declared.aggregations
-    metrics = ["sum"] if is_sum else ["avg"]
+    metrics = [Metric.SUM if is_sum else Metric.AVG]
     if not is_sum:
-        metrics += ["min"] if measured.name in aggregations.min else []
-        metrics += ["max"] if measured.name in aggregations.max else []
-    found: dict[str, dict[date, tuple[Decimal, int, str]]] = {}
+        metrics += [Metric.MIN] if measured.name in aggregations.min else []
+        metrics += [Metric.MAX] if measured.name in aggregations.max else []
+    found: dict[Metric, dict[date, tuple[Decimal, int, str]]] = {}
     for metric in metrics:
         query = AggregateQuery(
             source.stream,
-            metric,
+            metric.value,
             Selectors(source.connection_id),
             field=measured.name,
             group_by_time=dated.name,
@@ -310,7 +311,7 @@ def _buckets(
                 unit = cut(group.unit, NAME_CHARS) if isinstance(group.unit, str) else ""
                 of_metric[date.fromisoformat(key)] = (Decimal(value), group.count, unit)
         found[metric] = of_metric
-    least, greatest = found.get("min", {}), found.get("max", {})
+    least, greatest = found.get(Metric.MIN, {}), found.get(Metric.MAX, {})
     return [
         LineBucket(
             Date(begin, "month" if step == "month" else "day"),

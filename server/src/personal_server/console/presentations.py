@@ -66,11 +66,28 @@ def layouts_of(source: ReadableSource) -> tuple[RecordsLayout, ...]:
     looks = () if look is None else (RecordsLayout.LIST,)
     if look is Appearance.AGENDA:
         looks = (RecordsLayout.MONTH, RecordsLayout.DAYS)
+    if place_fields(source):
+        looks = (RecordsLayout.MAP, *looks)
+    if picture_field(source):
+        looks = (RecordsLayout.PICTURES, *(e for e in looks if e is not RecordsLayout.MAP))
+        looks += (RecordsLayout.MAP,) if place_fields(source) else ()
     if line_fields(source):
         lines = RecordsLayout.LINES
         is_first = any(LINE_MEMBERS & p.schema.keys() for p in source.declared.properties.values())
         return (lines, *looks) if is_first else (*(looks or (RecordsLayout.TABLE,)), lines)
     return looks
+
+
+def place_fields(source: ReadableSource) -> tuple[str, str] | None:
+    """Where a record is, north and east, where both may be read."""
+    fields = source.declared.place_fields
+    return fields if fields and all(name in source.fields for name in fields) else None
+
+
+def picture_field(source: ReadableSource) -> str | None:
+    """The field of a picture that was taken at a time, where both may be read."""
+    field = source.declared.picture_field
+    return field if field in source.fields and time_field(source) is not None else None
 
 
 def line_fields(source: ReadableSource) -> tuple[str, ...]:

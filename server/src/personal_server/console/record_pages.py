@@ -48,6 +48,7 @@ from personal_server.console.record_values import (
     title_of,
 )
 from personal_server.console.session import PageRequest, PageRoute
+from personal_server.console.thumbnails import HEAD_BYTES, embedded_thumbnail
 from personal_server.console.viewpoints import (
     OWN,
     ROOTS,
@@ -90,6 +91,13 @@ LOOKED_AT = 2_000
 READS_SHOWN = 20
 IMPORTS_SHOWN = 5
 VALUE_CHARS = 60
+LARGEST_WHOLE_BYTES = 256 * 1024
+PLACEHOLDER = (
+    b'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 160 160" fill="none" stroke="#7d8a83" '
+    b'stroke-width="5"><rect x="45" y="50" width="70" height="60" rx="6"/>'
+    b'<path d="M50 103l20-24 14 16 10-11 17 19"/><circle cx="96" cy="69" r="6"/></svg>'
+)
+"""What stands for a large picture without a thumbnail in it."""
 RELATED_SHOWN, RELATED_COLUMNS = 6, 3
 AROUND_SHOWN = 10
 SANDBOX = "sandbox; default-src 'none'; frame-ancestors 'none'"
@@ -126,6 +134,7 @@ class RecordPages:
             PageRoute("GET", f"{record}/text/{{field}}", self.show_text, frozenset({"offset"})),
             PageRoute("GET", f"{record}/files/{{field}}", self.give_file),
             PageRoute("GET", f"{record}/files/{{field}}/shown", self.show_file),
+            PageRoute("GET", f"{record}/files/{{field}}/thumbnail", self.show_thumbnail),
         )
 
     def show_record(self, visit: PageRequest) -> Response:
@@ -309,6 +318,26 @@ class RecordPages:
         policy = f"{SANDBOX}; style-src 'unsafe-inline'; img-src data:"
         headers = {"Content-Security-Policy": policy, "Content-Type": shown}
         return _bytes_of(content, {**_sandboxed(visit), **headers})
+
+    def show_thumbnail(self, visit: PageRequest) -> Response:
+        """A picture as small as it is there: what its camera put into it, else a small one whole.
+
+        Raises: NotFound.
+        """
+        content, named = self._file(visit)
+        kind = str(named.get("mime_type"))
+        with content:
+            head = content.read(HEAD_BYTES)
+            offset, mark = PICTURES.get(kind, (0, b"none"))
+            if head[offset : offset + len(mark)] != mark:
+                raise NotFound("This page cannot show the file. Download the file instead.")
+            found = embedded_thumbnail(head) if kind == "image/jpeg" else None
+            if found is None:
+                found = head + content.read(LARGEST_WHOLE_BYTES - len(head) + 1)
+                if len(found) > LARGEST_WHOLE_BYTES:
+                    found, kind = PLACEHOLDER, "image/svg+xml"
+        headers = {**_sandboxed(visit), "Cache-Control": "private, max-age=86400"}
+        return Response(found, 200, headers, kind)
 
     def _file(self, visit: PageRequest) -> tuple[BinaryIO, Mapping[str, object]]:
         """The bytes of a file, and what its record says of it.  Raises: NotFound."""

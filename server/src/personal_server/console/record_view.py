@@ -32,6 +32,8 @@ class RecordsLayout(StrEnum):
     MONTH = "month"
     DAYS = "days"
     LINES = "lines"
+    MAP = "map"
+    PICTURES = "pictures"
     TABLE = "table"
     READ = "text"
     """One after the other, each with its text."""

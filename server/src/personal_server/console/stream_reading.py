@@ -14,7 +14,13 @@ from datetime import UTC, date
 from zoneinfo import ZoneInfo
 
 from pdpp_kernel.texts import local_moment, moment_of
-from personal_server.console.list_figures import ChatLine, chat_lines, month_sums
+from personal_server.console.list_figures import (
+    CategorySum,
+    ChatLine,
+    category_sums,
+    chat_lines,
+    month_sums,
+)
 from personal_server.console.measurement_lines import MeasurementLine, line_of
 from personal_server.console.month_calendar import (
     FIRST_MONTH,
@@ -28,7 +34,15 @@ from personal_server.console.month_calendar import (
     month_times,
     month_view,
 )
-from personal_server.console.presentations import Appearance, layouts_of, look_of
+from personal_server.console.picture_grid import PictureDay, picture_days
+from personal_server.console.place_maps import PlaceMap, is_of_one, map_of
+from personal_server.console.presentations import (
+    Appearance,
+    layouts_of,
+    look_of,
+    picture_field,
+    place_fields,
+)
 from personal_server.console.record_figures import ViewFigures
 from personal_server.console.record_lists import (
     AgendaDay,
@@ -73,10 +87,11 @@ from personal_server.reading.records import read_records
 from personal_server.storage.ports.snapshots import ReadSnapshot
 
 ROWS_SHOWN, READ_SHOWN = 25, 10
-EVENTS_READ = 300
+EVENTS_READ, PLACES_READ, TRACK_READ, PICTURES_SHOWN = 300, 500, 1_500, 40
 PAGE_CHARS = 1_000_000
-WHOLE = (RecordsLayout.MONTH, RecordsLayout.LINES)
+WHOLE = (RecordsLayout.MONTH, RecordsLayout.LINES, RecordsLayout.MAP)
 """Layouts that show what they show on one page."""
+DRAWN = (*WHOLE, RecordsLayout.PICTURES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +104,11 @@ class ShownRecords:
     days: Sequence[AgendaDay] = ()
     months: Sequence[PaymentMonth] = ()
     is_summed: bool = True
+    categories: Sequence[CategorySum] = ()
     calendar: CalendarMonth | None = None
     line: MeasurementLine | None = None
+    map: PlaceMap | None = None
+    pictures: Sequence[PictureDay] = ()
     rows: Sequence[Row] = ()
     columns: Sequence[ShownColumn] = ()
 
@@ -146,8 +164,21 @@ class StreamReading:
             if found:
                 return found, upcoming, following
         ordered = view if view.sort or dated is None else replace(view, sort=f"-{dated.name}")
+        if self.layout is RecordsLayout.MAP:
+            return *self._placed(snapshot, authority, ordered), None
         found, following = self._page(snapshot, authority, ordered)
         return found, ordered, following
+
+    def _placed(
+        self, snapshot: ReadSnapshot, authority: ReadAuthority, ordered: RecordsView
+    ) -> tuple[Records, RecordsView]:
+        """The newest of what has a place, so many as a page has time for."""
+        source = self.source
+        fields = place_fields(source) or ()
+        names = (*list_fields(source, Appearance.TITLES), *fields, *source.declared.primary_key)
+        limit = TRACK_READ if is_of_one(self.view, source) else PLACES_READ
+        query = self._query(names, limit, ordered.times, ordered.sort)
+        return self._found(snapshot, authority, query)[0], ordered
 
     def _month(
         self, snapshot: ReadSnapshot, authority: ReadAuthority
@@ -191,7 +222,7 @@ class StreamReading:
         return local_moment(self.viewpoint.reads.ports.clock(), self.zone).date()
 
     def _query(
-        self, names: Sequence[str], limit: int, times: Times, sort: str, *filters: FilterText
+        self, names: Sequence[str], limit: int, times: Times, sort: str | None, *filters: FilterText
     ) -> RecordsQuery:
         return RecordsQuery(
             self.source.stream,
@@ -216,11 +247,16 @@ class StreamReading:
     ) -> tuple[Records, str | None]:
         source, is_read = self.source, view.layout is RecordsLayout.READ
         names = columns_of(source) if self.look is None else list_fields(source, self.look)
+        limit = READ_SHOWN if is_read else ROWS_SHOWN
+        picture = picture_field(source)
+        if self.layout is RecordsLayout.PICTURES and picture is not None:
+            names = (*list_fields(source, Appearance.TITLES), picture)
+            limit = PICTURES_SHOWN
         texts = read_fields(source) if is_read else ()
         query = RecordsQuery(
             source.stream,
             Selectors(source.connection_id),
-            limit=READ_SHOWN if is_read else ROWS_SHOWN,
+            limit=limit,
             size=PageSize(chars=PAGE_CHARS),
             cursor=self.cursor,
             sort=view.sort,
@@ -248,13 +284,8 @@ class StreamReading:
         root, source, view = self.viewpoint.root, self.source, self.view
         dated = time_field(source)
         is_latest_first = dated is not None and ordered.sort == f"-{dated.name}"
-        if self.layout is RecordsLayout.MONTH:
-            first = asked_month(ordered) or self.today.replace(day=1)
-            return ShownRecords(
-                calendar=calendar_of(view, source, found, first, self.zone, self.today)
-            )
-        if self.layout is RecordsLayout.LINES:
-            return ShownRecords(line=line_of(figures, self.of, self.by, self.zone))
+        if self.layout in DRAWN:
+            return self._drawn(ordered, found, figures)
         match self.look:
             case Appearance.MAIL | Appearance.TITLES:
                 return ShownRecords(records=inbox(root, source, found))
@@ -271,10 +302,29 @@ class StreamReading:
                 is_timed = dated is not None and (ordered.sort or "").lstrip("-") == dated.name
                 months = months_of(source, found) if is_timed else [""] * len(found)
                 sums = month_sums(figures, months)
+                by_category = []
+                if months and months[0] and not self.cursor:
+                    by_category = category_sums(figures, months[0])
                 paid = payment_months(payments(root, source, found), months, sums or {})
-                return ShownRecords(months=paid, is_summed=sums is not None)
+                is_summed = sums is not None and by_category is not None
+                return ShownRecords(months=paid, is_summed=is_summed, categories=by_category or ())
             case None:
                 names = told_columns(ordered, columns_of(source), [data for _, data in found])
                 row = read_row if view.layout is RecordsLayout.READ else table_row
                 rows = [row(root, source, key, data, names) for key, data in found]
                 return ShownRecords(rows=rows, columns=table_columns(ordered, source, names))
+
+    def _drawn(self, ordered: RecordsView, found: Records, figures: ViewFigures) -> ShownRecords:
+        """The records as a month, a line, a map or pictures."""
+        root, source, view = self.viewpoint.root, self.source, self.view
+        match self.layout:
+            case RecordsLayout.MONTH:
+                first = asked_month(ordered) or self.today.replace(day=1)
+                month = calendar_of(view, source, found, first, self.zone, self.today)
+                return ShownRecords(calendar=month)
+            case RecordsLayout.LINES:
+                return ShownRecords(line=line_of(figures, self.of, self.by, self.zone))
+            case RecordsLayout.MAP:
+                return ShownRecords(map=map_of(view, source, found))
+            case _:
+                return ShownRecords(pictures=picture_days(root, source, found, self.zone))

@@ -165,6 +165,35 @@ def ending(field: Field) -> Field:
     return replace(field, schema=field.schema | {"x_pdpp_role": "event-end"})
 
 
+def place(*, of: str = "") -> list[Field]:
+    """Where a record is, in degrees; pages show it on a map."""
+    ending = f" {of}" if of else ""
+    return [
+        latitude(sensitive(number("latitude", f"Degrees north{ending}"))),
+        longitude(sensitive(number("longitude", f"Degrees east{ending}"))),
+    ]
+
+
+def latitude(field: Field) -> Field:
+    """The number that says where a record is, in degrees north."""
+    return replace(field, schema=field.schema | {"x_pdpp_role": "latitude"})
+
+
+def longitude(field: Field) -> Field:
+    """The number that says where a record is, in degrees east."""
+    return replace(field, schema=field.schema | {"x_pdpp_role": "longitude"})
+
+
+def picture(field: Field) -> Field:
+    """A blob that is a picture; pages show them in a grid."""
+    return replace(field, schema=field.schema | {"x_pdpp_role": "picture"})
+
+
+def category(field: Field) -> Field:
+    """What a payment was for; pages sum payments by it."""
+    return replace(field, schema=field.schema | {"x_pdpp_role": "category"})
+
+
 def occurrence_of(field: Field) -> Field:
     """The key of what a record is one time of: a time line shows the two of one time once."""
     return replace(field, schema=field.schema | {"x_pdpp_role": "occurrence-of"})

@@ -24,6 +24,7 @@ from pdpp_sources.common.declaration import (
     moment,
     names,
     number,
+    place,
     plain,
     sensitive,
     text,
@@ -207,8 +208,7 @@ POINTS = StreamForm(
     [
         key(),
         moment("observed_at", "When, in UTC", event=True),
-        sensitive(number("latitude", "Degrees north")),
-        sensitive(number("longitude", "Degrees east")),
+        *place(),
         integer("accuracy_meters", "Radius of uncertainty in meters"),
         word("origin", "GPS, Wi-Fi or cell"),
     ],
@@ -225,8 +225,7 @@ PLACES = StreamForm(
         sensitive(text("address", "Postal address")),
         word("place_id", "Google's id of the place; newer exports give no name"),
         word("kind", "home, work or another kind, as Google guessed"),
-        sensitive(number("latitude", "Degrees north")),
-        sensitive(number("longitude", "Degrees east")),
+        *place(),
     ],
     time_field="started_at",
     views={"names": ("Without coordinates", ["id", "started_at", "place_name"])},
@@ -257,8 +256,7 @@ FREQUENT = StreamForm(
         key(),
         word("kind", "home, work or another kind", title=True),
         word("place_id", "Google's id of the place"),
-        sensitive(number("latitude", "Degrees north")),
-        sensitive(number("longitude", "Degrees east")),
+        *place(),
     ],
 )
 

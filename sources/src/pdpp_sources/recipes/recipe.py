@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from pdpp_kernel.source_item import Data
 from pdpp_sources.common import declaration as declared
 from pdpp_sources.common.declaration import Field, StreamForm
-from pdpp_sources.common.unit_fields import currency, in_unit
+from pdpp_sources.common.unit_fields import adding_up, currency, in_unit, measuring
 
 Alternatives = tuple[str, ...]
 """Names of one thing, of which a file has one: a name, or a JSON Pointer (RFC 6901)."""
@@ -43,6 +43,8 @@ class RecipeField:
     of: str | None = None
     empty: tuple[str, ...] = ()
     split: str = ","
+    total: bool = False
+    measure_field: str | None = None
 
     @property
     def is_time(self) -> bool:
@@ -75,6 +77,9 @@ class RecipeStream:
     end: str | None = None
     title: str | None = None
     conversation: str | None = None
+    latitude: str | None = None
+    longitude: str | None = None
+    category: str | None = None
     author: tuple[str, ...] = ()
     recipient: tuple[str, ...] = ()
     parents: Mapping[str, tuple[str, str]] = field(default_factory=dict[str, tuple[str, str]])
@@ -168,9 +173,14 @@ def _field(stream: RecipeStream, said: RecipeField) -> Field:
     if unit or said.unit_field:
         made = in_unit(made, by=said.unit_field, unit=unit)
         made = replace(made, summed=said.kind in _MEASURED)
+    made = adding_up(made) if said.total else made
+    made = measuring(made, said.measure_field) if said.measure_field else made
     roles = {
         stream.end: declared.ending,
         stream.conversation: declared.conversation,
+        stream.latitude: declared.latitude,
+        stream.longitude: declared.longitude,
+        stream.category: declared.category,
         **dict.fromkeys(stream.author, declared.written_by),
         **dict.fromkeys(stream.recipient, declared.sent_to),
     }

@@ -139,6 +139,9 @@ class _RecipeText:
             end=said.get("end"),
             title=said.get("title"),
             conversation=said.get("conversation"),
+            latitude=said.get("latitude"),
+            longitude=said.get("longitude"),
+            category=said.get("category"),
             author=_texts(said.get("author", ())),
             recipient=_texts(said.get("recipient", ())),
             parents=relations,
@@ -178,6 +181,8 @@ class _RecipeText:
             facts.get("of"),
             _texts(facts.get("empty", ())),
             facts.get("split", ","),
+            facts.get("total", False),
+            facts.get("measure_field"),
         )
 
     def _check_format(self, form: str, kind: str, at: Path) -> None:
@@ -264,7 +269,7 @@ class _RecipeText:
 
 def _fields_named(stream: RecipeStream) -> Iterator[tuple[Path, str]]:
     """Every field that the stream names, and where it does."""
-    for member in ("time", "end", "title", "conversation"):
+    for member in ("time", "end", "title", "conversation", "latitude", "longitude", "category"):
         if (name := getattr(stream, member)) is not None:
             yield (member,), name
     for member in ("key", "author", "recipient"):
@@ -275,6 +280,8 @@ def _fields_named(stream: RecipeStream) -> Iterator[tuple[Path, str]]:
     for each in stream.fields:
         if each.unit_field is not None:
             yield ("fields", each.name, "unit_field"), each.unit_field
+        if each.measure_field is not None:
+            yield ("fields", each.name, "measure_field"), each.measure_field
 
 
 def _has_outermost(stream: RecipeStream, streams: Mapping[str, RecipeStream]) -> bool:

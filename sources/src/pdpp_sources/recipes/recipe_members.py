@@ -83,6 +83,9 @@ STREAM = (
     Member("conversation", "text", "The field that all messages of one conversation share."),
     Member("author", "texts", "The fields that say who wrote it."),
     Member("recipient", "texts", "The fields that say whom it went to."),
+    Member("latitude", "text", "The number that says where it was, in degrees north."),
+    Member("longitude", "text", "The number that says where it was, in degrees east."),
+    Member("category", "text", "The field that says what a payment was for."),
     Member("parents", "relations", "Records of other streams that it belongs to, by a name."),
     Member("fields", "fields", "Its fields, by their names.", required=True),
 )
@@ -95,6 +98,8 @@ FIELD = (
     Member("zone", "text", "The IANA zone of times that name none."),
     Member("unit", "text", "The unit of all its values: km, EUR."),
     Member("unit_field", "text", "The field that holds the unit or currency of each value."),
+    Member("total", "flag", "Whether its values over a stretch of time add up."),
+    Member("measure_field", "text", "The field that says what it measures."),
     Member("decimal", "text", "The sign before decimals.", words=(".", ",")),
     Member("split", "text", "The sign between the names of a list that is text; else a comma."),
     Member("empty", "texts", "Texts that stand for nothing in it."),

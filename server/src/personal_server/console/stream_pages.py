@@ -62,7 +62,7 @@ from personal_server.storage.ports.snapshots import ReadSnapshot
 STREAMS_SHOWN = 40
 PAGE_SECONDS = 10.0
 ALWAYS_THERE = (RecordsLayout.TABLE, RecordsLayout.READ)
-NO_LAYOUT = "There is no such page of these records."
+NO_LAYOUT = message("There is no such page of these records.")
 VALUE_CHARS = 60
 Ends = tuple[str, str] | None
 """The times of the oldest and of the newest record, as they are stored."""

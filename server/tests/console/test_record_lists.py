@@ -153,7 +153,9 @@ def test_sums_are_those_of_the_records(browser: Browser) -> None:
     found = [Decimal(e.split()[-1].replace(",", "")) for e in page.all('[data-field="sum"]')]
     rows = [Decimal(e.replace(",", "")) for e in page.all('[data-field="amount"]')]
     assert len(rows) == 25
-    assert found[0] == sum(rows[: len(page.page.css("tbody")[0].css('[data-field="amount"]'))])
+    assert found[0] == sum(
+        rows[: len(page.page.css(".payments tbody")[0].css('[data-field="amount"]'))]
+    )
 
 
 def test_what_is_not_summed_in_time_is_said(

@@ -53,11 +53,18 @@ def look_of(source: ReadableSource) -> Appearance | None:
         return None
     if money_fields(source) is not None:
         return Appearance.PAYMENTS
-    if any(name in source.fields for name in declared.measured):
+    if is_measurement(declared):
         return None  # a figure, not what it is called, is what a measurement says
     lasting = (declared.event_end_field, declared.whole_days_field)
-    is_lasting = any(name in source.fields for name in lasting)
-    return Appearance.AGENDA if is_lasting else Appearance.TITLES
+    if any(name in source.fields for name in lasting):
+        return Appearance.AGENDA
+    is_measured = any(name in source.fields for name in declared.measured)
+    return None if is_measured else Appearance.TITLES
+
+
+def is_measurement(declared: Stream) -> bool:
+    """Whether the figures of a stream are what it is looked at for, as its declaration says."""
+    return any(LINE_MEMBERS & field.schema.keys() for field in declared.properties.values())
 
 
 def layouts_of(source: ReadableSource) -> tuple[RecordsLayout, ...]:
@@ -73,7 +80,7 @@ def layouts_of(source: ReadableSource) -> tuple[RecordsLayout, ...]:
         looks += (RecordsLayout.MAP,) if place_fields(source) else ()
     if line_fields(source):
         lines = RecordsLayout.LINES
-        is_first = any(LINE_MEMBERS & p.schema.keys() for p in source.declared.properties.values())
+        is_first = is_measurement(source.declared)
         return (lines, *looks) if is_first else (*(looks or (RecordsLayout.TABLE,)), lines)
     return looks
 

@@ -185,6 +185,8 @@ class StreamPages:
         until = time.monotonic() + (WANTED_SECONDS if counts_all else FIGURES_SECONDS)
         figures = ViewFigures(viewpoint.reads, view, source, until)
         kept = view if ordered.since == view.since else ordered
+        # what a page is for is counted before what stands beside it
+        drawn = read.shown(ordered, found, figures) if is_whole else None
         values = {
             "viewpoint": viewpoint,
             "masked": self.viewpoints.masked(viewpoint, source),
@@ -209,7 +211,7 @@ class StreamPages:
             "months": figures.months(),
             "facets": figures.facets(),
             # last, since what was counted before is kept as long as nothing is written
-            "shown": read.shown(ordered, found, figures),
+            "shown": drawn or read.shown(ordered, found, figures),
             "counting": None if counts_all else _with(view.link, "figures", "all"),
             "next": None if is_whole else following and _with(kept.link, "cursor", following),
             "is_whole": is_whole,

@@ -114,17 +114,6 @@ class Property:
         return self.kind is None and self.schema.get("items") == {"type": "string"}
 
     @property
-    def measure_field(self) -> str | None:
-        """The property of the same record that says what this number measures."""
-        named = self.schema.get("x_pdpp_measure_field")
-        return named if isinstance(named, str) else None
-
-    def adds_up(self, measured: str = "") -> bool:
-        """Whether its values over a stretch of time are summed, of what the record measures."""
-        total = self.schema.get("x_pdpp_total")
-        return total is True or (isinstance(total, list) and measured in total)
-
-    @property
     def is_sensitive(self) -> bool:
         """Its declaration says that it tells more of a person than most fields do."""
         return self.schema.get("x_pdpp_sensitive") is True
@@ -295,25 +284,6 @@ class Stream:
     def conversation_field(self) -> str | None:
         """The property with role `conversation`: records that share a value of it are one."""
         return self._with_role("conversation")
-
-    @cached_property
-    def place_fields(self) -> tuple[str, str] | None:
-        """The numbers with the roles `latitude` and `longitude`: where a record is, in degrees."""
-        north, east = self._with_role("latitude"), self._with_role("longitude")
-        if north is None or east is None:
-            return None
-        are_numbers = all(self.properties[name].kind in NUMBERS for name in (north, east))
-        return (north, east) if are_numbers else None
-
-    @cached_property
-    def picture_field(self) -> str | None:
-        """The blob with role `picture`."""
-        return next((n for n in self.blob_fields if self.properties[n].role == "picture"), None)
-
-    @cached_property
-    def category_field(self) -> str | None:
-        """The property with role `category`: what a payment was for."""
-        return self._with_role("category")
 
     @cached_property
     def weighty_fields(self) -> frozenset[str]:

@@ -14,7 +14,7 @@ import msgspec
 
 from pdpp_kernel.operators import Operator
 from pdpp_kernel.texts import Text, day_of_text
-from personal_server.console.presentations import money_fields
+from personal_server.console.presentations import field_with_role, money_fields
 from personal_server.console.record_figures import STRETCH, ViewFigures, with_times
 from personal_server.console.record_lists import month_ends
 from personal_server.console.record_view import MOST_LINK_BYTES
@@ -73,9 +73,9 @@ def category_sums(figures: ViewFigures, month: str) -> list[CategorySum] | None:
     Shapes: empty where it cannot be asked for, `None` where that takes too long.
     """
     source, view = figures.source, figures.view
-    field = source.declared.category_field
+    field = field_with_role(source, "category")
     asked = _sums_asked(figures, [month])
-    if asked is None or field is None or field not in source.fields:
+    if asked is None or field is None:
         return []
     if field not in source.declared.groupable or any(e.field == field for e in view.filters):
         return []

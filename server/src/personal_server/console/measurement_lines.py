@@ -113,7 +113,7 @@ def line_of(
     fields = line_fields(source)
     field = of if of in fields else fields[0]
     measured = source.declared.properties[field]
-    kind_field = measured.measure_field
+    kind_field = _measure_field(measured)
     kinds = _kinds(figures, kind_field)
     kind = _asked_kind(view, kind_field)
     narrowed, label = view, kind or ""
@@ -125,7 +125,7 @@ def line_of(
     step = by if by is not None and by in STEPS else _step_of(view)
     of, by = of and field, by and step
     first, last, newest = _stretch(shown, step, zone)
-    is_sum = measured.adds_up(label) and field in source.declared.aggregations.sum
+    is_sum = _adds_up(measured, label) and field in source.declared.aggregations.sum
     buckets = _buckets(shown, measured, (first, last), step, zone, is_sum=is_sum)
     places = list(_begins(first, last, step))
     drawn = [
@@ -202,6 +202,18 @@ def _kinds(figures: ViewFigures, name: str | None) -> list[_Kind] | None:
 def _asked_kind(view: RecordsView, name: str | None) -> str | None:
     found = (e.text for e in view.filters if e.field == name and e.operator is None)
     return next(found, None)
+
+
+def _measure_field(number: Property) -> str | None:
+    """The property of the same record that says what this number measures."""
+    named = number.schema.get("x_pdpp_measure_field")
+    return named if isinstance(named, str) else None
+
+
+def _adds_up(number: Property, measured: str) -> bool:
+    """Whether its values over a stretch of time are summed, of what the record measures."""
+    total = number.schema.get("x_pdpp_total")
+    return total is True or (isinstance(total, list) and measured in total)
 
 
 def _step_of(view: RecordsView) -> str:

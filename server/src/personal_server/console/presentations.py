@@ -86,15 +86,26 @@ def layouts_of(source: ReadableSource) -> tuple[RecordsLayout, ...]:
 
 
 def place_fields(source: ReadableSource) -> tuple[str, str] | None:
-    """Where a record is, north and east, where both may be read."""
-    fields = source.declared.place_fields
-    return fields if fields and all(name in source.fields for name in fields) else None
+    """The numbers that say where a record is, north and east, where both may be read."""
+    north, east = field_with_role(source, "latitude"), field_with_role(source, "longitude")
+    if north is None or east is None:
+        return None
+    properties = source.declared.properties
+    are_numbers = all(properties[name].kind in NUMBERS for name in (north, east))
+    return (north, east) if are_numbers else None
 
 
 def picture_field(source: ReadableSource) -> str | None:
-    """The field of a picture that was taken at a time, where both may be read."""
-    field = source.declared.picture_field
-    return field if field in source.fields and time_field(source) is not None else None
+    """The blob of a picture that was taken at a time, where both may be read."""
+    field = field_with_role(source, "picture")
+    is_blob = field in source.declared.blob_fields
+    return field if is_blob and time_field(source) is not None else None
+
+
+def field_with_role(source: ReadableSource, role: str) -> str | None:
+    """The first field of a role that may be read."""
+    named = source.declared.fields_with_role(role)
+    return next((name for name in named if name in source.fields), None)
 
 
 def line_fields(source: ReadableSource) -> tuple[str, ...]:

@@ -3,13 +3,14 @@
     Wed 2024-03-13 22:05 · Ada · Telegram · messages 7.2
       The recipe (https://example.org/r)
 
-What stands behind the last dot is what `fetch` takes; `pdpp search` names the account there.
+What stands behind the last dot is what `fetch` takes, or `pdpp show`.
 Source: docs/contract/authorization-server.md 14.4.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 
 from rich.text import Text
 
@@ -17,31 +18,34 @@ from pdpp_mcp_server.commands.record_rows import utc_minute
 from pdpp_mcp_server.commands.tables import console, indented, plain
 from pdpp_mcp_server.rs_client.json_values import Json, as_object, as_text, objects_in
 
-BETWEEN = " · "
+_BETWEEN = " · "
 
 
-Place = Callable[[Json], str]
-"""Where a hit is, and its key, as a command takes them."""
+@dataclass(frozen=True, slots=True)
+class HitPlace:
+    """Where a hit is: its account, empty where `handle` names it, and what a command takes."""
+
+    account: str
+    handle: str
 
 
-def print_hits(hits: Iterable[Json], place: Place | None = None) -> None:
+def print_hits(hits: Iterable[Json], placed: Callable[[Json], HitPlace] | None = None) -> None:
     """Two lines a hit, three where its title does not say what was found."""
     for hit in hits:
-        console().print(_heading(hit, place or _account_and_key), soft_wrap=True)
+        console().print(_heading(hit, (placed or _account_and_key)(hit)), soft_wrap=True)
         for line in _said_once(_title(hit), _excerpt(hit)):
             indented(line, 2, console())
 
 
-def _heading(hit: Json, place: Place) -> Text:
+def _heading(hit: Json, place: HitPlace) -> Text:
     when = as_text(hit.get("when")) or utc_minute(as_text(hit.get("authored_at")) or "")
-    parts = [when, as_text(hit.get("author"))]
-    *more, key = plain(place(hit)).plain.split(BETWEEN)
-    before = "".join(f"{plain(part)}{BETWEEN}" for part in (*parts, *more) if part)
-    return Text.assemble(before, (key, "bold"))
+    parts = (when, as_text(hit.get("author")), place.account)
+    before = "".join(f"{plain(part)}{_BETWEEN}" for part in parts if part)
+    return Text.assemble(before, (plain(place.handle).plain, "bold"))
 
 
-def _account_and_key(hit: Json) -> str:
-    return f"{hit.get('display_name')}{BETWEEN}{hit.get('stream')} {hit.get('id')}"
+def _account_and_key(hit: Json) -> HitPlace:
+    return HitPlace(str(hit.get("display_name")), f"{hit.get('stream')} {hit.get('id')}")
 
 
 def _title(hit: Json) -> str:

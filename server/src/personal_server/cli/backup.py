@@ -30,7 +30,7 @@ from personal_server.app.backups import (
 from personal_server.app.restores import Restored, restore_backup
 from personal_server.app.scheduled_backups import next_due_ns
 from personal_server.app.stores import Stores, open_stores
-from personal_server.cli.kept_data import keeps_data, settings_of_kept, settings_to_read
+from personal_server.cli.kept_data import kept_or_empty, settings_of_kept
 from personal_server.cli.server_settings import settings_or_exit
 from personal_server.domain.stored import BackupSchedule
 from personal_server.settings import Settings
@@ -112,9 +112,11 @@ def status(*, json: bool = False) -> None:
     json
         Print JSON.
     """
-    signs = keeps_data(settings_or_exit())
-    with settings_to_read(told=False) as settings, open_stores(settings, serving=False) as stores:
-        _tell_standing(stores, settings, as_json=json, signs=signs)
+    with (
+        kept_or_empty(settings_or_exit()) as (settings, is_kept),
+        open_stores(settings, serving=False) as stores,
+    ):
+        _tell_standing(stores, settings, as_json=json, signs=is_kept)
 
 
 @backup.command

@@ -60,6 +60,19 @@ def settings_of_kept() -> Settings:
 
 
 @contextmanager
+def kept_or_empty(settings: Settings) -> Generator[tuple[Settings, bool], None, None]:
+    """The settings and true where something is kept, else those of an empty store and false.
+
+    Raises: as `keeps_data`.
+    """
+    if keeps_data(settings):
+        yield settings, True
+        return
+    with tempfile.TemporaryDirectory(prefix="pdpp-empty-") as folder:
+        yield replace(settings, data_dir=Path(folder)), False
+
+
+@contextmanager
 def settings_to_read(*, told: bool = True) -> Generator[Settings, None, None]:
     """The settings for a command that lists; where nothing is kept, those of an empty store.
 
@@ -67,13 +80,10 @@ def settings_to_read(*, told: bool = True) -> Generator[Settings, None, None]:
     Raises: as `keeps_data`.
     """
     settings = settings_or_exit()
-    if keeps_data(settings):
-        yield settings
-        return
-    if told:
-        tell_nothing_kept(settings.data_dir)
-    with tempfile.TemporaryDirectory(prefix="pdpp-empty-") as folder:
-        yield replace(settings, data_dir=Path(folder))
+    with kept_or_empty(settings) as (read, is_kept):
+        if told and not is_kept:
+            tell_nothing_kept(settings.data_dir)
+        yield read
 
 
 @contextmanager

@@ -17,7 +17,7 @@ from anyio.from_thread import start_blocking_portal
 from cyclopts import Parameter
 
 from pdpp_mcp_server.commands.failures_shown import CommandError
-from pdpp_mcp_server.commands.hits_shown import BETWEEN, print_hits
+from pdpp_mcp_server.commands.hits_shown import HitPlace, print_hits
 from pdpp_mcp_server.commands.read import TOOL
 from pdpp_mcp_server.commands.read_options import Mode, OutputFlags, RowFlags, SearchTerms, Sort
 from pdpp_mcp_server.commands.spelled_commands import spelled
@@ -238,18 +238,18 @@ def _show_openable(reading: TerminalReading, hits: Sequence[Json]) -> None:
     reading = replace(reading, flags=replace(reading.flags, connection=None))
     labels = Counter(account.label.casefold() for account in accounts_of(reading))
 
-    def place(hit: Json) -> str:
+    def place(hit: Json) -> HitPlace:
         label = as_text(hit.get("display_name")) or ""
         is_alone = labels[label.casefold()] == 1
-        where = named(label if is_alone else str(hit.get("connection_id")), str(hit.get("stream")))
-        before = "" if is_alone else f"{label}{BETWEEN}"
-        return f"{before}{where} {shlex.quote(str(hit.get('id')))}"
+        account = label if is_alone else str(hit.get("connection_id"))
+        key = shlex.quote(str(hit.get("id")))
+        handle = f"{named(account, str(hit.get('stream')))} {key}"
+        return HitPlace("" if is_alone else label, handle)
 
     print_hits(hits, place)
     if hits:
-        words_console().print(
-            plain(spelled(f"Open one: pdpp show {place(hits[0])}")), soft_wrap=True
-        )
+        open_one = f"Open one: pdpp show {place(hits[0]).handle}"
+        words_console().print(plain(spelled(open_one)), soft_wrap=True)
 
 
 def _anywhere(reading: TerminalReading, key: str) -> StreamFigures:

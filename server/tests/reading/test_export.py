@@ -222,6 +222,7 @@ def test_a_zip_has_the_same_members_and_packs_lines() -> None:
         contents = {name: archive.read(name) for name in archive.namelist()}
         packed = {info.filename: info.compress_type for info in archive.infolist()}
         (info,) = [one for one in archive.infolist() if one.filename == "manifest.json"]
+        assert archive.infolist()[0].header_offset == 0  # each byte stands there once
     assert contents == members_of(archive_of(store))
     kinds = {name.endswith(".ndjson"): kind for name, kind in packed.items()}
     assert kinds == {True: zipfile.ZIP_DEFLATED, False: zipfile.ZIP_STORED}

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pdpp_kernel.errors import QueryTimeout
 from pdpp_kernel.values import render_instant
 from personal_server.consent.choices import Choices, EntryChoice, StreamChoice
 from personal_server.granting.audit import Acting
@@ -223,3 +224,39 @@ def test_what_nobody_chose_yet_has_its_stored_total(house: Household) -> None:
     kept = reader.kept()
     assert (kept[HOME, "messages"], kept[WORK, "messages"]) == (40, 12)
     assert kept[CHECKING, "transactions"] == 30
+
+
+class NeverInTime:
+    """Ports whose states of the store are past their time when they are opened."""
+
+    def __init__(self, ports: ReadPorts, opened: int) -> None:
+        self._ports, self._opened = ports, opened
+
+    def snapshot(self, seconds: float | None) -> Any:
+        self._opened -= 1
+        if self._opened < 0:
+            raise QueryTimeout("Too long.")
+        return self._ports.snapshot(seconds)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._ports, name)
+
+
+def test_what_cannot_be_looked_at_in_time_is_at_least_none(house: Household) -> None:
+    granting = Granting(house.authorization, house.store.catalogs, house.clock, house.random_bytes)
+    handle = house.ask(mail_request(instance_ids=[WORK])).removeprefix("/consent/")
+    prospective = granting.view(handle, OWNER).prospective()
+    slow: Any = NeverInTime(house.reads, 1)
+    found = EvidenceReader(slow, house.store.declarations, lambda: 0.0).gather(prospective)
+    evidence = found[WORK, "messages"]
+    assert (evidence.count, evidence.at_least, evidence.samples) == (0, True, ())
+
+
+def test_what_can_be_looked_at_in_time_is_counted_as_far_as_that(house: Household) -> None:
+    granting = Granting(house.authorization, house.store.catalogs, house.clock, house.random_bytes)
+    handle = house.ask(mail_request(instance_ids=[WORK])).removeprefix("/consent/")
+    prospective = granting.view(handle, OWNER).prospective()
+    late = EvidenceReader(house.reads, house.store.declarations, SlowMonotonic())
+    evidence = late.gather(prospective)[WORK, "messages"]
+    assert (evidence.count, evidence.at_least, len(evidence.samples)) == (12, False, 3)
+    assert (evidence.earliest, evidence.latest) == (None, None)

@@ -101,3 +101,13 @@ def test_no_more_is_remembered_than_the_bound_in_all() -> None:
 def test_a_ranking_has_room_for_a_thousand_hits_among_what_is_shared() -> None:
     hits = tuple(RankedHit("cin_" + "a" * 22, "messages", "k" * 100) for _ in range(1_000))
     assert len(msgspec.msgpack.encode(("d" * 32, Ranking(hits)))) < RANKING_BYTES
+
+
+def test_what_is_kept_again_is_the_newest() -> None:
+    rankings, recent = Rankings(), RecentSearches[str]()
+    for number in (*range(KEPT_PER_HOLDER), 0, KEPT_PER_HOLDER):
+        rankings.keep("grant:a", str(number), "d", Ranking(HITS))
+        recent.keep("grant:a", str(number), Kept("found", 7, 1_000))
+    numbers = range(KEPT_PER_HOLDER + 1)
+    assert [n for n in numbers if rankings.find("grant:a", str(n), "d") is None] == [1]
+    assert [n for n in numbers if recent.find("grant:a", str(n), 1_000) is None] == [1]

@@ -2,6 +2,7 @@
 
 import copy
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import orjson
@@ -14,6 +15,8 @@ from personal_server.enforcement.authority import read_authority
 from personal_server.storage.ports.whole_store import RecordStore
 from server.tests.resource_server.door import Door
 from server.tests.resource_server.journal import (
+    BANK,
+    BANKING,
     CONNECTIONS,
     DIARY,
     JOURNAL_RAW,
@@ -24,6 +27,7 @@ from server.tests.resource_server.journal import (
     stream_grant,
     write,
 )
+from tests.oracle.memory import MemoryStore
 
 PLACE = "/v1/streams/entries/aggregate"
 AMOUNT = "word_count"
@@ -172,3 +176,31 @@ def test_means_and_percentiles_say_over_how_many_values(
     grouped = paid.get(f"{PLACE}?metric={metric}&field={AMOUNT}&group_by=volume_id", access())
     counts = {each["key"]: each.get("value_count") for each in grouped.body["groups"]}
     assert counts == ({"Rent": 1, "Shop": 2} if over else {"Rent": None, "Shop": None})
+
+
+def test_figures_over_accounts_that_measure_in_different_units_say_so() -> None:
+    raw = copy.deepcopy(MONEY.raw)
+    raw["source"]["id"], raw["connector_key"] = BANKING.source_id, "banking"
+    entries = next(each for each in raw["streams"] if each["name"] == "entries")
+    entries["schema"]["properties"]["weight"]["x_pdpp_unit"] = "lb"
+    pounds, store = parse_declaration(raw), MemoryStore()
+    for declaration, account in ((MONEY, CONNECTIONS[0]), (pounds, CONNECTIONS[2])):
+        store.put_declaration(declaration, orjson.dumps(declaration.raw), 1)
+        store.add_connection(account)
+        rows = [payment(1, 10, "EUR")]
+        write(store, account.connection_id, "entries", rows, declared=declaration)
+    fields = tuple(pounds.streams["entries"].properties)
+    grants = [
+        grant(stream_grant(fields=fields, instance_ids=(connection_id,)), grant_id=name, key=key)
+        for connection_id, name, key in ((DIARY, "grt_1", "journal"), (BANK, "grt_2", "banking"))
+    ]
+    members = (member(grants[0]), replace(member(grants[1]), connector_key="banking"))
+    declared = {"journal": MONEY, "banking": pounds}
+    authority = read_authority(resolved("mcp_package", *members), CONNECTIONS, declared)
+    door = Door(store)
+    asked = f"{PLACE}?metric=sum&field=weight"
+    both = [("mixed_units", "weight", {"group_by": "connection_id", "unit_count": 2})]
+    assert warned(door.get(f"{asked}&across=connections", authority)) == both
+    for connection_id, unit in ((DIARY, "kg"), (BANK, "lb")):
+        one = door.get(f"{asked}&connection_id={connection_id}", authority)
+        assert (warned(one), one.body["unit"]) == ([], unit)

@@ -108,6 +108,13 @@ def test_a_value_that_nobody_has_offers_the_nearest_visible_ones(door: Door) -> 
     assert refused.code == "field_not_granted"
 
 
+def test_a_value_of_one_character_is_offered_and_none_without_any(door: Door) -> None:
+    for number, name in enumerate(("x", "")):
+        put(door, {"id": f"n{number}", "created_at": "2026-05-05T00:00:00Z", "volume_id": name})
+    place = f"{LIST}?filter[volume_id]=zzzz&filter[created_at][gte]=2026-05-01"
+    assert near(door, place) == [("volume_id", "x", 1)]
+
+
 def test_a_stream_outside_the_grant_is_refused_alike_whether_it_exists_or_not(door: Door) -> None:
     authority = client(stream_grant(), stream_grant("attachments"))
     refusals = [

@@ -117,3 +117,10 @@ def test_a_change_that_may_not_be_seen_leaves_the_answer(walked: Door) -> None:
     write(walked.store, DIARY, "entries", [entry(1, body="another")], "2026-06-01T00:00:00Z")
     after = walked.get("/v1/search?q=stroll", titles)
     assert after.data == before.data
+
+
+@pytest.mark.parametrize("order", ["", "&sort=newest"])
+def test_one_account_alone_explains_its_emptiness(walked: Door, order: str) -> None:
+    one = client(stream_grant(instance_ids=(DIARY,)))
+    reply = walked.get(f"/v1/search?q=quokka{order}&streams=entries&filter[pinned]=true", one)
+    assert (reply.status, reply.data) == (200, [])

@@ -51,7 +51,10 @@ def test_what_a_hit_does_not_have_leaves_no_gap(capsys: pytest.CaptureFixture[st
 def test_a_place_is_shown_as_it_is_whatever_it_is_made_of(
     capsys: pytest.CaptureFixture[str], place: HitPlace, ends: list[str]
 ) -> None:
-    heading, *_ = lines(capsys, author=None, authored_at=None, place=lambda _: place)
+    def placed(_: object) -> HitPlace:
+        return place
+
+    heading, *_ = lines(capsys, author=None, authored_at=None, place=placed)
     assert heading == " · ".join(ends)
 
 

@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 from bench.samples import SampleUnavailable
-from tests.journeys.questions import MOST_CALLS, all_asked, archives, questions, served
+from tests.journeys.questions.archives import archives, served
+from tests.journeys.questions.asking import MOST_CALLS
+from tests.journeys.questions.outcomes import all_asked, questions
 
 
 # `test_sources` asks both faces of every source; these ask the same of views, for minutes.

@@ -42,7 +42,7 @@ def test_one_export_is_read_and_no_other_file(tmp_path: Path, first: str) -> Non
     link.symlink_to(secret)
     files = (export, inside, secret, link, tmp_path / "missing", Path("/etc/hostname"))
     told = subprocess.run(
-        [sys.executable, "-c", READING.format(first=first), *map(str, files)],
+        [sys.executable, "-P", "-c", READING.format(first=first), *map(str, files)],
         capture_output=True,
         text=True,
         timeout=240,
@@ -56,7 +56,15 @@ def test_one_file_is_read_and_its_neighbour_is_not(tmp_path: Path) -> None:
     for each in (named, other):
         each.write_text("x")
     told = subprocess.run(
-        [sys.executable, "-c", READING.format(first="pass"), str(named), str(named), str(other)],
+        [
+            sys.executable,
+            "-P",
+            "-c",
+            READING.format(first="pass"),
+            str(named),
+            str(named),
+            str(other),
+        ],
         capture_output=True,
         text=True,
         timeout=240,

@@ -108,6 +108,7 @@ class Owner:
 
     site: Site
     wire: Wire
+    feed: str = USER
 
     def pdpp(self, *arguments: str, typed: str = "") -> Any:
         """What a command prints as JSON."""
@@ -130,7 +131,7 @@ class Owner:
     def run(self) -> dict[str, Any]:
         """Run the feed, once an import that outlived a killed one has ended."""
         while True:
-            result = self.pdpp("feed", "run", USER)["result"]
+            result = self.pdpp("feed", "run", self.feed)["result"]
             if result is not None:
                 return result
             time.sleep(0.2)
@@ -138,7 +139,7 @@ class Owner:
     def killed(self, after_seconds: float) -> None:
         """Run the feed, and end it with signal 9."""
         process = subprocess.Popen(
-            self.site.command("pdpp", "feed", "run", USER),
+            self.site.command("pdpp", "feed", "run", self.feed),
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             start_new_session=True,

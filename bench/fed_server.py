@@ -1,0 +1,201 @@
+"""`python -m bench.fed_server [--mails N] [--idle SECONDS]`: what following mailboxes costs.
+
+Against Debian's dovecot (root, `dovecot-imapd`), with `pdpp serve` as a process:
+
+  memory  a mailbox of N small mails (100,000) is fetched for the first time: the most that the
+          server, and it with all processes that it started, held beyond what it held before.
+  idle    five mailboxes, polled every minute and waited at with IDLE: processor time of the
+          server and of all that it started, also of what ended meanwhile; commands and bytes of
+          a poll.
+
+Memory is proportional (PSS), so that pages that processes share count once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import imaplib
+import os
+import pwd
+import sys
+import tempfile
+import time
+from contextlib import suppress
+from pathlib import Path
+
+from bench.fed_mailbox import Owner, Wire
+from bench.site import Site
+from personal_server.app.feeding import feed_store
+from personal_server.app.stores import open_stores
+from personal_server.settings import Settings
+from personal_server.storage.sql.care.feed_mails import SqlFeedMails
+from tests.dovecot import PASSWORD, MailServer, mail_server
+
+BOUND_BYTES, BOUND_SHARE = 40 * 1024**2, 0.01
+SETTLING_SECONDS, LOOK_SECONDS = 60, 0.5
+FEEDS, FEW = 5, 100
+
+
+def main() -> int:
+    """Both; 1 past a bound."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--mails", type=int, default=100_000)
+    parser.add_argument("--idle", type=int, default=600)
+    options = parser.parse_args()
+    wrong = 0
+    with tempfile.TemporaryDirectory(prefix="bench-fed-") as name:
+        if options.mails:
+            wrong += _memory(Path(name) / "memory", options.mails)
+        if options.idle:
+            wrong += _idle(Path(name) / "idle", options.idle)
+    return 1 if wrong else 0
+
+
+def _memory(folder: Path, mails: int) -> int:
+    folder.mkdir()
+    with mail_server() as server:
+        _by_user(server)
+        _fill(server, "box0", mails)
+        with imaplib.IMAP4("127.0.0.1", server.port) as client:  # it reads all once for its index
+            client.login("box0@example.org", PASSWORD)
+            client.select("INBOX", readonly=True)
+            client.fetch("1:*", "(RFC822.SIZE)")
+        owner = Owner(Site(folder / "site"), Wire(server.port))
+        owner.pdpp("feed", "list")  # makes the data directory
+        with owner.site.serving() as running:
+            time.sleep(SETTLING_SECONDS)
+            idle, most_alone, most_all, seen = _pss(running.pid), 0, 0, 0
+            print(f"idle: {idle / 2**20:.0f} MB", flush=True)
+            _follow(owner, "box0")
+            begun = told = time.monotonic()
+            while seen < mails:
+                for _ in range(4):
+                    most_alone = max(most_alone, _pss(running.pid))
+                    most_all = max(most_all, sum(map(_pss, _family(running.pid))))
+                    time.sleep(LOOK_SECONDS)
+                if time.monotonic() - told > 20:
+                    told = time.monotonic()
+                    seen = _mails(owner)
+                    print(
+                        f"{seen} of {mails} mails, {told - begun:.0f} s: server"
+                        f" {most_alone / 2**20:.0f} MB, with all that it started"
+                        f" {most_all / 2**20:.0f} MB at most",
+                        flush=True,
+                    )
+            time.sleep(10)
+            after = _pss(running.pid)
+    print(
+        f"{mails} mails: server grew by {(most_alone - idle) / 2**20:.0f} MB at most, by"
+        f" {(after - idle) / 2**20:.0f} MB for good; with all that it started by"
+        f" {(most_all - idle) / 2**20:.0f} MB at most"
+    )
+    return most_alone - idle > BOUND_BYTES
+
+
+def _idle(folder: Path, seconds: int) -> int:
+    folder.mkdir()
+    with mail_server() as server:
+        _by_user(server)
+        wire = Wire(server.port)
+        owner = Owner(Site(folder / "site"), wire)
+        for number in range(FEEDS):
+            _fill(server, f"box{number}", FEW)
+            _follow(owner, f"box{number}")
+            owner.pdpp("feed", "run", f"box{number}@example.org")
+        with owner.site.serving() as running:
+            time.sleep(SETTLING_SECONDS + 60)
+            wire.reset()
+            before = _processor_seconds(running.pid)
+            time.sleep(seconds)
+            used = _processor_seconds(running.pid) - before
+        polls = FEEDS * seconds / 60
+        share = used / seconds
+        carried = wire.sent + wire.received
+    states = [(each["state"], each["code"]) for each in owner.pdpp("feed", "list")]
+    print(
+        f"{FEEDS} mailboxes, {seconds} s: {share:.2%} of a core, {used / polls * 1000:.0f} ms a"
+        f" poll; {wire.commands / polls:.1f} commands and {carried / polls:.0f} bytes"
+        f" a poll ({states})"
+    )
+    return share > BOUND_SHARE
+
+
+def _follow(owner: Owner, user: str) -> None:
+    place = ["--host", "127.0.0.1", "--port", str(owner.wire.port)]
+    owner.pdpp(
+        "feed",
+        "add-mailbox",
+        f"{user}@example.org",
+        *place,
+        "--connection",
+        user,
+        typed=f"{PASSWORD}\n",
+    )
+
+
+def _by_user(server: MailServer) -> None:
+    """Give each user a mailbox."""
+    server.stop()
+    config = server.folder / "dovecot.conf"
+    config.write_text(config.read_text().replace("/mail:LAYOUT", "/mail/%n:LAYOUT"))
+    server.start()
+
+
+def _fill(server: MailServer, user: str, mails: int) -> None:
+    nobody = pwd.getpwnam("nobody")
+    place = server.folder / "mail" / user
+    for name in ("cur", "new", "tmp"):
+        (place / name).mkdir(parents=True)
+    for number in range(mails):
+        text = (
+            f"From: Bob <bob@example.org>\r\nTo: {user}@example.org\r\nSubject: Letter {number}\r\n"
+            f"Message-ID: <{number}.{user}@example.org>\r\n"
+            f"Date: Mon, 02 Jan 2023 10:{number // 60 % 60:02}:{number % 60:02} +0000\r\n\r\n"
+            f"What happened on day {number}.\r\n"
+        )
+        (place / "cur" / f"{1_700_000_000 + number}.{number}.host:2,S").write_bytes(text.encode())
+    for folder, _, files in os.walk(place):
+        for name in (folder, *(os.path.join(folder, each) for each in files)):
+            os.chown(name, nobody.pw_uid, nobody.pw_gid)
+
+
+def _mails(owner: Owner) -> int:
+    """How many the ledger knows."""
+    with open_stores(Settings(data_dir=owner.site.data_dir), serving=False) as stores:
+        mails = SqlFeedMails(stores.database, stores.configuration.subject_id)
+        rows = feed_store(stores).feeds()
+        return sum(sum(mails.mail_counts(row.feed_id).values()) for row in rows)
+
+
+def _family(pid: int) -> list[int]:
+    """A process and all that come from it."""
+    found, waiting = list[int](), [pid]
+    while waiting:
+        each = waiting.pop()
+        found.append(each)
+        with suppress(OSError):
+            for task in Path(f"/proc/{each}/task").iterdir():
+                waiting += map(int, (task / "children").read_text().split())
+    return found
+
+
+def _pss(pid: int) -> int:
+    with suppress(OSError):
+        for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
+            if line.startswith("Pss:"):
+                return int(line.split()[1]) * 1024
+    return 0
+
+
+def _processor_seconds(pid: int) -> float:
+    """Of a process and of all its children, also of those that ended."""
+    ticks = 0
+    for each in _family(pid):
+        with suppress(OSError):
+            fields = Path(f"/proc/{each}/stat").read_text().rpartition(")")[2].split()
+            ticks += sum(map(int, fields[11:15]))
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

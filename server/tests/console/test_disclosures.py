@@ -88,6 +88,16 @@ def test_a_line_opens_what_was_asked_and_the_records_that_were_given(
     assert marked(browser.get("/owner/disclosures/1"), "unkept")
 
 
+def test_the_line_of_a_search_says_the_words_as_long_as_they_are_kept(
+    house: Household, browser: Browser
+) -> None:
+    given(house, 1, "/v1/search?q=secret+lunch&limit=3", "m004", tool="search")
+    given(house, 2, "/v1/streams/messages/records?q=other", tool="query_records")
+    assert marked(browser.get(LOG), "sought") == ["secret lunch"]
+    house.disclosures.forget_details(house.clock.now_ns + DAY)
+    assert not marked(browser.get(LOG), "sought")
+
+
 @pytest.mark.parametrize("number", ["2", "0", "x", "9" * 19])
 def test_a_line_that_is_not_there_is_not_found(
     house: Household, browser: Browser, number: str

@@ -23,7 +23,7 @@ from personal_server.console.access_views import (
     event_words,
     held_view,
 )
-from personal_server.console.disclosure_lines import DisclosureLine, disclosure_lines
+from personal_server.console.disclosure_lines import DisclosureLine, disclosure_lines, searches
 from personal_server.console.pages import Templates
 from personal_server.console.places import (
     PAGE_LINES,
@@ -146,7 +146,9 @@ class AccessPages:
             ]
             line = lineage_of(reader, holding.id, self.clock())
         query = DisclosureQuery(limit=RECENT_READS, equal=(_held_by(holding),))
-        reads = disclosure_lines(self.disclosures.disclosures(query), {})
+        found = self.disclosures.disclosures(query)
+        details = self.disclosures.asked_details(searches(found))
+        reads = disclosure_lines(found, {}, details=details)
         return self.pages.show(
             visit,
             "access_one.html",

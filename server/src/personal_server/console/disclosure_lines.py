@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from pdpp_kernel.texts import CatalogueText, Text, message
 from personal_server.consent.unusual_reading import SENTENCES
-from personal_server.console.words import field_words
-from personal_server.domain.disclosure import DENIED, DisclosureEntry
+from personal_server.console.words import cut, field_words
+from personal_server.domain.disclosure import DENIED, AskedDetail, DisclosureEntry
 from personal_server.domain.reading_history import held_id
 from personal_server.storage.authorization_rows import ReadingAlarmRow
 
@@ -32,6 +32,7 @@ HOW_BY_ROUTE: Mapping[str, Text] = {
     "GET /v1/timeline": message("read the timeline"),
     "GET /v1/blobs/{blob_id}": message("opened a file"),
 }
+SOUGHT_CHARS = 60
 Alarms = Mapping[tuple[str | None, int], Sequence[Text]]
 """What was unusual, by access and instant."""
 
@@ -51,6 +52,8 @@ class DisclosureLine:
     size_bytes: int
     refused: str | None
     unusual: tuple[Text, ...] = ()
+    sought: str = ""
+    """The words that a search was for, as long as they are kept beside the line."""
 
     @property
     def title(self) -> Text:
@@ -67,8 +70,9 @@ def disclosure_lines(
     found: Iterable[tuple[int, DisclosureEntry]],
     names: Mapping[str, str],
     alarms: Alarms | None = None,
+    details: Mapping[int, AskedDetail] | None = None,
 ) -> list[DisclosureLine]:
-    """Entries as lines; `names` of clients by id."""
+    """Entries as lines; `names` of clients by id, `details` of searches by number."""
     return [
         DisclosureLine(
             number=number,
@@ -82,9 +86,19 @@ def disclosure_lines(
             size_bytes=entry.size_bytes,
             refused=entry.error_code if entry.outcome == DENIED else None,
             unusual=tuple((alarms or {}).get((held_id(entry), entry.at_ns), ())),
+            sought=_sought((details or {}).get(number)),
         )
         for number, entry in found
     ]
+
+
+def searches(found: Iterable[tuple[int, DisclosureEntry]]) -> list[int]:
+    """The numbers of those that were searches."""
+    return [number for number, entry in found if _how(entry) is HOW["search"]]
+
+
+def _sought(detail: AskedDetail | None) -> str:
+    return "" if detail is None else cut(dict(detail.facts).get("words", ""), SOUGHT_CHARS)
 
 
 def _how(entry: DisclosureEntry) -> Text:

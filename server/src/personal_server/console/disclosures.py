@@ -17,7 +17,12 @@ from starlette.responses import Response
 from pdpp_kernel.errors import DamagedRecord, InvalidRequest, NotFound
 from pdpp_kernel.texts import Joined, Text, date_of, message
 from pdpp_kernel.values import DAY_NANOSECONDS, day_number
-from personal_server.console.disclosure_lines import DisclosureLine, alarm_words, disclosure_lines
+from personal_server.console.disclosure_lines import (
+    DisclosureLine,
+    alarm_words,
+    disclosure_lines,
+    searches,
+)
 from personal_server.console.disclosure_plot import plot_of
 from personal_server.console.pages import LIVE, Templates
 from personal_server.console.places import PAGE_LINES, list_page, parse_number
@@ -183,7 +188,8 @@ class DisclosurePages:
         self, reader: AuthorizationReader, found: Sequence[tuple[int, DisclosureEntry]]
     ) -> list[DisclosureLine]:
         names = client_names(reader, (entry.client_id for _, entry in found))
-        return disclosure_lines(found, names, _alarms(reader, found))
+        details = self.disclosures.asked_details(searches(found))
+        return disclosure_lines(found, names, _alarms(reader, found), details)
 
     def show_one(self, visit: PageRequest) -> Response:
         """One line: what was asked, and which records were handed out.  Raises: NotFound."""

@@ -25,7 +25,7 @@ def test_a_mailbox_is_signed_in_to_chosen_and_read_by_the_keyboard_alone(tmp_pat
             put(client, "Junk", range(12, 14))
         owner, keys = Owner(driver, running), Keyboard(driver)
         owner.sign_in()
-        owner.open(f"{running.origin}/owner/sources")
+        owner.open(f"{running.origin}/owner/records")
         begun = time.monotonic()
         keys.follow("link", "Keep up to date", "Keep up to date")
         keys.reach("textbox", "Mail address")

@@ -51,7 +51,7 @@ def named(running: Site) -> Generator[Owner]:
 
 
 def add_passkey(owner: Owner) -> None:
-    owner.press(owner.find('nav a[href$="/owner/sign-ins"]'))
+    owner.press(owner.find('main a[href$="/owner/sign-ins"]'))
     owner.press(owner.find('main a[href$="/owner/passkeys"]'))
     owner.press(owner.find("button[data-passkey-press]"))
     assert owner.shows('form[action$="/remove"]')
@@ -111,7 +111,7 @@ def test_a_passkey_signs_in_and_each_permission_is_one_signature_that_is_kept(
 
 
 def test_at_an_address_the_page_leads_to_the_name(owner: Owner, running: Site) -> None:
-    owner.press(owner.find('nav a[href$="/owner/sign-ins"]'))
+    owner.press(owner.find('main a[href$="/owner/sign-ins"]'))
     owner.press(owner.find('main a[href$="/owner/passkeys"]'))
     assert not owner.all("form[data-passkey]")
     name = running.origin.replace("127.0.0.1", "localhost")

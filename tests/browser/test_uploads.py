@@ -94,7 +94,7 @@ def test_a_mailbox_is_sent_and_asked_about_and_read(owner: Owner, tmp_path: Path
     assert waiting(owner, "Holiday mail")
     assert owner.shows(IMPORTED)
     assert reported(owner) == ["messages", "30", "30"]
-    owner.open(f"{owner.site.origin}/owner/sources")
+    owner.open(f"{owner.site.origin}/owner/records")
     assert owner.sees("Holiday mail")
     send(owner, mailbox(tmp_path, "holiday"))
     assert owner.shows(IMPORTED)  # the same content is known, and nobody is asked

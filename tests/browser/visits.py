@@ -214,7 +214,6 @@ def prepare(site: Site) -> dict[str, str]:
         "eyes": f"/owner/access/{held_id}/records/{HOME}/messages",
         "eyes-record": f"/owner/access/{held_id}/records/{HOME}/messages/m004",
         "asked": f"/owner/requests/ar_{first}_consent/records",
-        "sources": "/owner/sources",
         "feed-new": "/owner/feeds/new",
         "account": f"/owner/sources/{HOME}",
         "merge": f"/owner/sources/{WORK}/merge?other={HOME}",

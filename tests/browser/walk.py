@@ -129,7 +129,7 @@ def sign_in_to_decide(walk: Walk, link: str) -> None:
 def upload(walk: Walk, path: Path) -> None:
     """Bring the mailbox in, and see how an app is connected."""
     keyboard = walk.keyboard
-    keyboard.follow("link", "Sources", "Sources and accounts")
+    keyboard.follow("link", "Records", "Your records")
     keyboard.follow("link", "Import data", "Import data")
     keyboard.choose_file("Choose a file, or several", path)
     walk.step("The mailbox was chosen")
@@ -224,8 +224,8 @@ def pause(walk: Walk) -> None:
 def erase(walk: Walk) -> None:
     """Erase the account, and get a receipt."""
     keyboard = walk.keyboard
-    keyboard.follow("link", "Sources", "Sources and accounts")
-    name = keyboard.driver.find_element(By.CSS_SELECTOR, "main article h3 a").text
+    keyboard.follow("link", "Records", "Your records")
+    name = keyboard.driver.find_element(By.CSS_SELECTOR, 'main [data-field="account"] h2 a').text
     keyboard.follow("link", name, name)
     keyboard.unfold("Erase this account")
     keyboard.tick("Erase all records")

@@ -14,7 +14,7 @@ def status(house: Household, connection_id: str = HOME) -> ConnectionStatus:
 
 
 def test_an_account_says_what_it_holds_and_who_reads_it(house: Household, browser: Browser) -> None:
-    assert f'href="{PAGE}"' in browser.get("/owner/sources").text
+    assert f'href="{PAGE}"' in browser.get("/owner/records").text
     assert marked(browser.get(PAGE), "no-readers")
     allow(browser, house.ask(mail_request()))
     house.collect()

@@ -78,7 +78,7 @@ def signed(house: Household, sign_ups: FakeSignUps) -> Browser:
 def test_an_owner_signs_in_chooses_folders_and_sees_mails_arrive(
     house: Household, sign_ups: FakeSignUps, signed: Browser
 ) -> None:
-    assert f'href="{NEW}"' in signed.get("/owner/sources").text
+    assert f'href="{NEW}"' in signed.get("/owner/records").text
     page = signed.get(NEW)
     assert len(marked(page, "provider")) == len(mail_providers())
     answer = signed.submit(page, NEW, address=" ada@gmail.com ", password=SECRET)
@@ -104,7 +104,7 @@ def test_an_owner_signs_in_chooses_folders_and_sees_mails_arrive(
     assert 'http-equiv="refresh"' not in done.text
     assert signed.submit(done, f"{FEED}/check").status == 303
     assert house.asked == ["fee_1"]
-    assert signed.submit(done, f"{FEED}/remove").headers["location"] == "/owner/sources"
+    assert signed.submit(done, f"{FEED}/remove").headers["location"] == "/owner/records"
     assert signed.get(FEED).status == 404
 
 

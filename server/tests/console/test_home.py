@@ -23,7 +23,11 @@ def test_the_overview_counts_what_there_is() -> None:
         assert numbers(page, "records") == [82, 3]
         assert numbers(page, "read-lately") == [7]
         assert numbers(page, "browsers") == [1]
-        assert "claude mcp add --transport http personal-data http://127.0.0.1:7662/mcp" in text
+        assert numbers(page, "read")[-1] == 7
+        assert len(marked(page, "connect-another")) == 1
+        assert "claude mcp add" not in text
+    apps = words(browser.get("/owner/clients"))
+    assert "claude mcp add --transport http personal-data http://127.0.0.1:7662/mcp" in apps
 
 
 def test_records_that_are_being_stored_anew_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -63,7 +67,7 @@ def test_a_server_that_keeps_nothing_says_how_to_begin_and_offers_made_up_record
     after = browser.get("/owner/")
     assert numbers(after, "records") == [130, 2]
     assert not marked(after, "empty")
-    assert NAMES["mail"] in words(browser.get("/owner/sources"))
+    assert NAMES["mail"] in words(browser.get("/owner/records"))
     again = browser.post("/owner/sample", page.form("/owner/sample"))
     assert again.error == "invalid_state"
 

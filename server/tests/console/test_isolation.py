@@ -74,7 +74,6 @@ def test_no_page_shows_a_name_outside_an_element_of_its_own(renamed: Household) 
         f"{access}/records",
         f"{access}/records/{HOME}/messages/m900",
         "/owner/clients",
-        "/owner/sources",
         f"/owner/sources/{HOME}",
         "/owner/records",
         records,

@@ -461,8 +461,9 @@ def test_pages_before_and_after_sign_in_say_nothing_that_no_catalogue_holds() ->
     hosts = [each.host for each in host_connections(house.origin)]
     stranger = house.browser()
     pages |= {path: stranger.get(path) for path in ("/owner/login", "/owner/enter?t=x")}
+    accounts = ("Home mailbox", "Work mailbox", "Checking account")
     for path, page in pages.items():
-        assert unmarked(page, *DATA, *FROM, *hosts) == [], path
+        assert unmarked(page, *DATA, *FROM, *hosts, *accounts) == [], path
     places = browser.get("/owner/locale")
     assert unmarked(places, *DATA, *options(places)) == []
 
@@ -529,10 +530,11 @@ def test_pages_of_records_access_and_apps_say_nothing_that_no_catalogue_holds() 
         "/owner/canaries",
         "/device",
     )
+    hosts = [each.host for each in host_connections(house.origin)]
     for path in paths:
         page = browser.get(path)
         assert page.status == 200, path
-        assert unmarked(page, *DATA, *NAMED) == [], path
+        assert unmarked(page, *DATA, *NAMED, *hosts) == [], path
     for ending in ("pause", "revoke"):
         browser.submit(browser.get(access), f"{access}/{ending}")
         assert unmarked(browser.get(access), *DATA, *NAMED) == [], ending

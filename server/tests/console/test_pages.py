@@ -122,7 +122,6 @@ class Told:
             "home": "/owner/",
             "access": "/owner/access",
             "one": f"/owner/access/{grant.grant_id}",
-            "sources": "/owner/sources",
             "account": "/owner/sources/cin_told",
             "merge": f"/owner/sources/cin_told/merge?other={HOME}",
             "split": f"/owner/sources/{HOME}/split?other=cin_told",

@@ -129,7 +129,7 @@ def test_every_text_of_these_pages_stands_in_the_catalogue(tmp_path: Path) -> No
         ended(uploads, upload_id)
     root, sources = "/owner/uploads", "/owner/sources"
     shown = [
-        *(sources, f"{sources}/{HOME}", f"{sources}/{WORK}"),
+        *("/owner/records", f"{sources}/{HOME}", f"{sources}/{WORK}"),
         *(f"{sources}/{HOME}/merge?other={WORK}", f"{sources}/{WORK}/split?other={HOME}"),
         *(root, f"{root}/exports", f"{root}/folders", f"{root}/folders?folder=0&path=Maildir"),
         *(f"{root}/{each}" for each in (cut, asking, done)),

@@ -119,7 +119,7 @@ def _export(
         if connection is not None and not extent.connections:
             raise ConnectionNotFound(
                 "No account has this id.",
-                next_step="The Sources page of your server lists the ids of all accounts.",
+                next_step="The page of each account, under Records, says its id.",
             )
         if stream is not None and not extent.streams:
             raise NotFound("No account has records of this stream.")

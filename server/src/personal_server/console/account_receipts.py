@@ -70,7 +70,7 @@ class ReceiptPages:
         if content is None:
             raise NotFound(
                 "This server did not make a receipt with this address.",
-                next_step="See Sources for the accounts that are here now.",
+                next_step="See Records for the accounts that are here now.",
             )
         receipt = msgspec.msgpack.decode(content, type=AccountReceipt)
         values = {"receipt": receipt, "kept": list(self.kept_backups(receipt.done_at_ns))}

@@ -17,6 +17,7 @@ from personal_server.console.pages import Templates
 from personal_server.console.places import PAGE_LINES, list_page, parse_place, render_place
 from personal_server.console.session import PageRequest, PageRoute, acting
 from personal_server.console.words import trust_mark
+from personal_server.domain.hosts import host_connections
 from personal_server.granting.audit import METADATA_CHANGED
 from personal_server.granting.revocations import block_client, end_client_access, unblock_client
 from personal_server.storage.authorization_rows import AuditRow, ClientRow, FamilyRow
@@ -94,8 +95,9 @@ class ClientPages:
             "clients": views,
             "older": page.older,
             "newest": before is None,
-            "known": is_known,
+            "is_known": is_known,
             "others": others_count,
+            "hosts": host_connections(visit.origin),
             "csrf": visit.owner().csrf,
         }
         return self.pages.show(visit, "clients.html", values)

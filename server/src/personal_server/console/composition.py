@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from personal_server.console.access import AccessPages
+from personal_server.console.account_cards import AccountCardPages
 from personal_server.console.account_moves import AccountMovePages
 from personal_server.console.account_receipts import BackupsBefore, ReceiptPages
 from personal_server.console.accounts import AccountPages
@@ -29,7 +30,6 @@ from personal_server.console.record_pages import RecordPages
 from personal_server.console.search import SearchPages
 from personal_server.console.sign_in import SignInPages
 from personal_server.console.sign_in_throttle import SignInThrottle
-from personal_server.console.source_pages import SourcePages
 from personal_server.console.stream_pages import StreamPages
 from personal_server.console.uploads import UploadPages, UploadParts
 from personal_server.console.viewpoints import Viewpoints
@@ -126,6 +126,16 @@ def console_app(parts: ConsoleParts) -> ConsoleApplication:
         *ClientPages(store, pages, clock).routes(),
         *NoticePages(store, reads, pages, clock, parts.desktop, parts.check_url).routes(),
         *CanaryPages(store, reads, catalogs, pages, clock).routes(),
+        *AccountCardPages(
+            store,
+            catalogs,
+            viewpoints,
+            pages,
+            clock,
+            has_uploads,
+            parts.feeds,
+            sign_ups is not None,
+        ).routes(),
         *StreamPages(viewpoints, pages).routes(),
         *RecordPages(store, log, viewpoints, pages).routes(),
         *SearchPages(viewpoints, pages).routes(),
@@ -142,16 +152,6 @@ def console_app(parts: ConsoleParts) -> ConsoleApplication:
         ).routes(),
         *AccountMovePages(store, reads, catalogs, pages, clock, receipts).routes(),
         *receipts.routes(),
-        *SourcePages(
-            store,
-            reads,
-            catalogs,
-            pages,
-            clock,
-            has_uploads,
-            parts.feeds,
-            sign_ups is not None,
-        ).routes(),
         *DisclosurePages(store, log, owner, pages, clock).routes(),
         *upload_pages,
         *feed_pages,

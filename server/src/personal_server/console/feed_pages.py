@@ -199,7 +199,7 @@ class FeedPages:
     def remove(self, visit: PageRequest) -> Response:
         """Forget it; its records stay.  Raises: NotFound."""
         self.sign_ups().remove(self._feed(visit))
-        return self.pages.go(visit, "/owner/sources")
+        return self.pages.go(visit, "/owner/records")
 
     def _form(
         self,

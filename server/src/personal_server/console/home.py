@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import quote
 
 from starlette.responses import Response
 
@@ -12,12 +13,15 @@ from pdpp_kernel.values import DAY_NANOSECONDS
 from personal_server.collecting.sample import bring_sample
 from personal_server.console.access_views import alarm_view
 from personal_server.console.asked_requests import requests_by_app
+from personal_server.console.disclosure_lines import disclosure_lines, searches
 from personal_server.console.feed_views import FeedList, feeds_in_trouble
 from personal_server.console.notice_lines import BESIDE, lasting, notice_lines
 from personal_server.console.pages import ASKING, Templates
 from personal_server.console.session import PageRequest, PageRoute
 from personal_server.delivery.notice_channels import channels, standing_notices
+from personal_server.domain.connection import Connection
 from personal_server.domain.hosts import first_question, host_connections
+from personal_server.domain.stored import Collection
 from personal_server.granting.holdings import client_names, uncollected_count
 from personal_server.granting.owner_sessions import OwnerSignIn
 from personal_server.granting.reading_alarms import open_alarms
@@ -28,6 +32,8 @@ from personal_server.storage.ports.disclosure_stores import DisclosureQuery, Dis
 
 WEEK_DAYS = 7
 SHOWN_REQUESTS = 10
+SHOWN_READS, SHOWN_UPDATES = 5, 4
+NEW_NS, OLD_NS = 7 * DAY_NANOSECONDS, 90 * DAY_NANOSECONDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +43,15 @@ class BackupStanding:
     made_at_ns: int | None
     proven_at_ns: int | None
     is_scheduled: bool
+
+
+@dataclass(frozen=True, slots=True)
+class AccountUpdate:
+    """When an account was last brought up to date."""
+
+    name: str
+    link: str
+    at_ns: int
 
 
 BackupStandings = Callable[[], BackupStanding | None]
@@ -81,13 +96,17 @@ class HomePage:
         week = self.disclosures.shares("day", DisclosureQuery(WEEK_DAYS, since_ns=since_ns))
         with self.reads.snapshot(None) as snapshot:
             records = sum(stream.record_count for stream in snapshot.stored_streams())
-            connections = snapshot.connections()
+            connections, collections = snapshot.connections(), snapshot.collections()
+        last = self.disclosures.disclosures(DisclosureQuery(SHOWN_READS))
+        details = self.disclosures.asked_details(searches(last))
+        updated = _updates(connections, collections)
         with self.authorization.read() as reader:
             active = reader.count_held(HeldQuery(now_ns, lasts=True)) - uncollected_count(reader)
             raised = open_alarms(reader)
             names = client_names(reader, (row.client_id for row in raised))
             alarms = [alarm_view(row, names) for row in raised]
             noticed, told = standing_notices(reader), len(channels(reader))
+            readers = client_names(reader, (entry.client_id for _, entry in last))
             waiting = requests_by_app(reader, self.catalogs(), now_ns)
         return self.pages.show(
             visit,
@@ -108,9 +127,25 @@ class HomePage:
                 "notices": notice_lines(lasting(noticed, now_ns), BESIDE),
                 "told": told,
                 "has_meaning": model_of(self.reads) is not None,
+                "reads": disclosure_lines(last, readers, details=details),
+                "lately": [u for u in updated if u.at_ns > now_ns - NEW_NS][:SHOWN_UPDATES],
+                "old": [u for u in updated[::-1] if u.at_ns < now_ns - OLD_NS][:SHOWN_UPDATES],
                 "rebuilds": self.reads.store.rebuilds(),
                 "hosts": host_connections(visit.origin),
                 "csrf": visit.owner().csrf,
             },
             script=ASKING if visit.place else None,
         )
+
+
+def _updates(
+    connections: Iterable[Connection], collections: Mapping[str, Collection]
+) -> list[AccountUpdate]:
+    """Of every account that records came to, the latest first."""
+    found: list[AccountUpdate] = []
+    for each in connections:
+        at_ns = collections.get(each.connection_id, Collection()).last_succeeded_at_ns
+        if at_ns is not None:
+            link = f"/owner/sources/{quote(each.connection_id, safe='')}"
+            found.append(AccountUpdate(each.display_name or each.connection_id, link, at_ns))
+    return sorted(found, key=lambda update: -update.at_ns)

@@ -1,4 +1,4 @@
-"""Sources and connections with what they hold.  Pure."""
+"""An account with what it holds, and who may read it.  Pure."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class StreamCount:
 
 @dataclass(frozen=True, slots=True)
 class AccountView:
-    """One account as its page and the list of sources show it."""
+    """One account as its page shows it, and what of its declaration was adapted or is ignored."""
 
     connection: Connection
     source: str
@@ -46,6 +46,8 @@ class AccountView:
     collected_at_ns: int | None
     last_run: CollectionRun | None
     readers: tuple[str, ...]
+    adapted: tuple[Adaptation, ...]
+    kept: tuple[str, ...]
 
     @property
     def name(self) -> str:
@@ -64,43 +66,6 @@ class AccountView:
         return sum(stream.count for stream in self.streams)
 
 
-@dataclass(frozen=True, slots=True)
-class SourceCountView:
-    """One source with its accounts, and how its declaration was adapted."""
-
-    name: str
-    detail: str | None
-    accounts: tuple[AccountView, ...]
-    adapted: tuple[Adaptation, ...]
-    kept: tuple[str, ...]
-
-
-def source_views(
-    catalog: Catalog,
-    stored: Sequence[StoredStream],
-    collections: Mapping[str, Collection],
-    holdings: Sequence[Holding],
-) -> list[SourceCountView]:
-    """Every source that has a connection, by name."""
-    views: list[SourceCountView] = []
-    for declaration in catalog.declarations.values():
-        accounts = [c for c in catalog.connections if c.source_id == declaration.source_id]
-        if accounts:
-            account_views = tuple(
-                _account(c, declaration, stored, collections, holdings) for c in accounts
-            )
-            views.append(
-                SourceCountView(
-                    name=declared_name(declaration.display_name),
-                    detail=declaration.display_detail,
-                    accounts=account_views,
-                    adapted=declaration.adapted,
-                    kept=declaration.kept,
-                )
-            )
-    return sorted(views, key=lambda view: view.name)
-
-
 def account_view(
     connection: Connection,
     catalog: Catalog,
@@ -110,16 +75,6 @@ def account_view(
 ) -> AccountView:
     """One connection of the catalog."""
     declaration = catalog.declarations.get(connection.source_id)
-    return _account(connection, declaration, stored, collections, holdings)
-
-
-def _account(
-    connection: Connection,
-    declaration: SourceDeclaration | None,
-    stored: Sequence[StoredStream],
-    collections: Mapping[str, Collection],
-    holdings: Sequence[Holding],
-) -> AccountView:
     kind, status = STATUS_WORDS[connection.status]
     collection = collections.get(connection.connection_id, Collection())
     streams = [s for s in stored if s.connection_id == connection.connection_id]
@@ -136,14 +91,16 @@ def _account(
         ),
         collected_at_ns=collection.last_succeeded_at_ns,
         last_run=collection.last_run,
-        readers=tuple(
-            dict.fromkeys(
-                holding.client_name
-                for holding in holdings
-                if _reads(holding, connection.connection_id)
-            )
-        ),
+        readers=readers_of(holdings, connection.connection_id),
+        adapted=() if declaration is None else declaration.adapted,
+        kept=() if declaration is None else declaration.kept,
     )
+
+
+def readers_of(holdings: Sequence[Holding], connection_id: str) -> tuple[str, ...]:
+    """The apps that may read an account, each once."""
+    readers = (each.client_name for each in holdings if _reads(each, connection_id))
+    return tuple(dict.fromkeys(readers))
 
 
 def _label(declaration: SourceDeclaration | None, name: str) -> str:

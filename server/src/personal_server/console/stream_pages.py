@@ -1,4 +1,4 @@
-"""The lists of records: every stream that holds some, and the records of one stream.
+"""The lists of records: those of one stream, as what they are or as a table.
 
 Rule: each page takes the road of a token's read, that of the viewpoint whose pages these are,
 bounded in rows, characters and time.
@@ -8,24 +8,20 @@ Source: docs/contract/authorization-server.md 13.5.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
 
 from starlette.responses import Response
 
 from pdpp_kernel.errors import InvalidRequest
-from pdpp_kernel.texts import Joined, Text, message, span_of_texts
-from pdpp_kernel.values import instant_or_day_ns
+from pdpp_kernel.texts import Joined, Text, message
+from personal_server.console.account_cards import count_of, stored_counts
 from personal_server.console.pages import Templates
-from personal_server.console.places import parse_number
 from personal_server.console.presentations import layouts_of
 from personal_server.console.record_figures import FIGURES_SECONDS, WANTED_SECONDS, ViewFigures
 from personal_server.console.record_lists import (
     Records,
 )
 from personal_server.console.record_values import (
-    plain_records,
     read_fields,
 )
 from personal_server.console.record_view import (
@@ -39,60 +35,19 @@ from personal_server.console.session import PageRequest, PageRoute
 from personal_server.console.stream_reading import WHOLE, StreamReading
 from personal_server.console.viewpoints import (
     ROOTS,
-    Viewpoint,
     Viewpoints,
     account_name,
-    records_path,
     source_of,
 )
 from personal_server.console.words import cut, declared_name, field_words
-from personal_server.domain.authority import ReadableSource, ReadAuthority
-from personal_server.domain.stored import Collection, RunStatus
+from personal_server.domain.authority import ReadableSource
 from personal_server.enforcement.filter_texts import FilterText
-from personal_server.enforcement.queries import (
-    FieldSelection,
-    RecordsQuery,
-    Selectors,
-)
 from personal_server.enforcement.timeline import time_field
-from personal_server.reading.ports import ReadPorts
-from personal_server.reading.records import read_records
-from personal_server.storage.ports.snapshots import ReadSnapshot
 
-STREAMS_SHOWN = 40
 PAGE_SECONDS = 10.0
 ALWAYS_THERE = (RecordsLayout.TABLE, RecordsLayout.READ)
 NO_LAYOUT = message("There is no such page of these records.")
 VALUE_CHARS = 60
-Ends = tuple[str, str] | None
-"""The times of the oldest and of the newest record, as they are stored."""
-
-
-@dataclass(frozen=True, slots=True)
-class KindLine:
-    """A kind of records of an account; `count` is none where counting takes too long."""
-
-    link: str
-    label: str
-    count: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class AccountCard:
-    """An account with what it holds.
-
-    Shapes: `total` is none where one of its kinds is not counted; `span` is empty where nothing of
-        it has a time; `updated_at_ns` and `has_failed` are told to the owner alone.
-    """
-
-    connection_id: str
-    name: str
-    source: str
-    kinds: tuple[KindLine, ...]
-    total: int | None
-    span: Text
-    updated_at_ns: int | None = None
-    has_failed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +60,7 @@ class ViewCondition:
 
 @dataclass(frozen=True, slots=True)
 class StreamPages:
-    """`/owner/records` and the pages of streams below it, for every viewpoint."""
+    """The pages of streams below `/owner/records`, for every viewpoint."""
 
     viewpoints: Viewpoints
     pages: Templates
@@ -118,39 +73,7 @@ class StreamPages:
         stream = f"{root}/records/{{connection_id}}/{{stream}}"
         asked = frozenset({"since", "until", "sort", "as", "cursor", "figures", "of", "by"})
         asked |= {"field", "op", "value"}
-        return (
-            PageRoute("GET", f"{root}/records", self.show_streams, frozenset({"from"})),
-            PageRoute("GET", stream, self.show_stream, asked, filtered=True),
-        )
-
-    def show_streams(self, visit: PageRequest) -> Response:
-        """Every stream that holds records."""
-        first = parse_number(visit.query.get("from")) or 0
-        viewpoint = self.viewpoints.of(visit)
-        with viewpoint.reads.open(PAGE_SECONDS) as (snapshot, authority):
-            stored = _record_counts(snapshot)
-            held = [source for source in authority.sources if stored.get(source.order)]
-            held.sort(key=lambda s: (account_name(s).lower(), s.connection_id, -stored[s.order]))
-            following = _end_of_account(held, first + STREAMS_SHOWN)
-            shown = held[first:following]
-            ends = [_ends(viewpoint.reads.ports, snapshot, authority, source) for source in shown]
-            collections = snapshot.collections()
-        until = time.monotonic() + FIGURES_SECONDS
-        cards: list[AccountCard] = []
-        pairs = zip(shown, ends, strict=True)
-        for connection_id, group in groupby(pairs, key=lambda pair: pair[0].connection_id):
-            of_account = list(group)
-            counts = [_count(viewpoint, source, stored, until) for source, _ in of_account]
-            collection = None if viewpoint.app else collections.get(connection_id)
-            cards.append(_card(viewpoint.root, of_account, counts, collection or Collection()))
-        values = {
-            "viewpoint": viewpoint,
-            "accounts": cards,
-            "records": sum(stored[source.order] for source in held),
-            "next": following if following < len(held) else None,
-            "begins": first == 0,
-        }
-        return self.pages.show(visit, "records.html", values)
+        return (PageRoute("GET", stream, self.show_stream, asked, filtered=True),)
 
     def show_stream(self, visit: PageRequest) -> Response:
         """The records of a stream.
@@ -179,7 +102,7 @@ class StreamPages:
                 viewpoint, view, source, asked.get("cursor"), self.pages.zone, *which
             )
             found, ordered, following = read.records(snapshot, authority)
-            stored = _record_counts(snapshot)
+            stored = stored_counts(snapshot)
         is_whole = read.layout in WHOLE
         counts_all = asked.get("figures") == "all"
         until = time.monotonic() + (WANTED_SECONDS if counts_all else FIGURES_SECONDS)
@@ -198,7 +121,9 @@ class StreamPages:
             "earlier": replace(view, until=ordered.since).link if read.is_from(ordered) else None,
             "is_any": bool(found) or is_whole,
             "otherwise": _otherwise(read),
-            "total": _count(viewpoint, source, stored, until) if view.is_whole else figures.count(),
+            "total": count_of(viewpoint, source, stored, until)
+            if view.is_whole
+            else figures.count(),
             "conditions": _conditions(view, source, found),
             "fields": [
                 (name, field_words(name))
@@ -237,88 +162,6 @@ def _otherwise(read: StreamReading) -> list[tuple[str, str]]:
             sort = None if each in WHOLE else view.sort
             links.append((each.value, replace(alike, layout=layout, sort=sort).link))
     return links
-
-
-def _end_of_account(held: Sequence[ReadableSource], place: int) -> int:
-    """The first place at or after this one at which an account begins, or the end."""
-    while 0 < place < len(held) and held[place].connection_id == held[place - 1].connection_id:
-        place += 1
-    return place
-
-
-def _card(
-    root: str,
-    sources: Sequence[tuple[ReadableSource, Ends]],
-    counts: Sequence[int | None],
-    collection: Collection,
-) -> AccountCard:
-    first = sources[0][0]
-    kinds = tuple(
-        KindLine(records_path(root, *source.order), declared_name(source.declared.label), count)
-        for (source, _), count in zip(sources, counts, strict=True)
-    )
-    begins = [ends[0] for _, ends in sources if ends is not None]
-    stops = [ends[1] for _, ends in sources if ends is not None]
-    span = span_of_texts(min(begins, key=_at_ns), max(stops, key=_at_ns)) if begins else ""
-    run = collection.last_run
-    known = [count for count in counts if count is not None]
-    return AccountCard(
-        first.connection_id,
-        account_name(first),
-        declared_name(first.source_name or first.connector_key),
-        kinds,
-        sum(known) if len(known) == len(counts) else None,
-        span,
-        collection.last_succeeded_at_ns,
-        run is not None and run.status is RunStatus.FAILED,
-    )
-
-
-def _at_ns(text: str) -> int:
-    """The instant of a time, or of the midnight of a day."""
-    return instant_or_day_ns(text) or 0
-
-
-def _ends(
-    ports: ReadPorts, snapshot: ReadSnapshot, authority: ReadAuthority, source: ReadableSource
-) -> Ends:
-    """The times of the oldest and of the newest record: steps into an index."""
-    dated = time_field(source)
-    if dated is None:
-        return None
-    queries = (
-        RecordsQuery(
-            source.stream,
-            Selectors(source.connection_id),
-            limit=1,
-            sort=f"{sign}{dated.name}",
-            cut=FieldSelection((dated.name,)),
-        )
-        for sign in ("", "-")
-    )
-    answers = (read_records(ports, snapshot, authority, query) for query in queries)
-    found = [each["data"].get(dated.name) for a in answers for each in plain_records(a.data)]
-    times = [each for each in found if isinstance(each, str)]
-    return (times[0], times[-1]) if times else None
-
-
-def _count(
-    viewpoint: Viewpoint,
-    source: ReadableSource,
-    stored: Mapping[tuple[str, str], int],
-    until: float,
-) -> int | None:
-    """How many records a viewpoint has of a source; `None` where that takes too long."""
-    if source.grant_id is None:  # no grant leaves any out
-        return stored.get(source.order, 0)
-    view = RecordsView(*source.order, root=viewpoint.root)
-    return ViewFigures(viewpoint.reads, view, source, until).count()
-
-
-def _record_counts(snapshot: ReadSnapshot) -> dict[tuple[str, str], int]:
-    """By connection and stream."""
-    stored = snapshot.stored_streams()
-    return {(each.connection_id, each.stream): each.record_count for each in stored}
 
 
 def _with(link: str, name: str, value: str) -> str:

@@ -198,4 +198,4 @@ def test_without_room_there_are_no_uploads(house: Household, tmp_path: Path) -> 
     house.app = house.console()
     owner = house.signed_in()
     assert owner.get(ROOT).status == 404
-    assert ROOT not in owner.get("/owner/sources").text
+    assert ROOT not in owner.get("/owner/records").text

@@ -11,10 +11,12 @@ import json
 import secrets
 import time
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 
 from personal_server.app.uploads import uploads_of
 from personal_server.collecting.connections import create_connection
+from personal_server.collecting.persons import turn_on
 from personal_server.consent.choices import Choices, EntryChoice, StreamChoice
 from personal_server.consent.credentials import secret_hash
 from personal_server.domain.disclosure import DENIED, SERVED, AskedDetail, DisclosureEntry
@@ -23,6 +25,7 @@ from personal_server.granting.decisions import Granting
 from personal_server.granting.grant_changes import GrantChanges
 from personal_server.granting.tokens import Entitlement, mint
 from personal_server.granting.transitions import transition
+from personal_server.reading.persons import every_person
 from personal_server.settings import Settings
 from personal_server.storage.authorization_rows import (
     AuditRow,
@@ -51,7 +54,6 @@ PAGES = (
     "eyes",
     "eyes-record",
     "asked",
-    "sources",
     "feed-new",
     "account",
     "merge",
@@ -64,6 +66,10 @@ PAGES = (
     "stream",
     "payments",
     "record",
+    "days",
+    "day",
+    "people",
+    "person",
     "search",
     "notices",
     "canaries",
@@ -226,6 +232,10 @@ def prepare(site: Site) -> dict[str, str]:
         "stream": f"/owner/records/{HOME}/messages?filter[is_reply]=true",
         "payments": f"/owner/records/{CHECKING}/transactions",
         "record": f"/owner/records/{HOME}/messages/m004",
+        "days": "/owner/days",
+        "day": f"/owner/days/{_busy_day(now_ns)}",
+        "people": "/owner/people",
+        "person": f"/owner/people/{_person(site)}",
         "search": "/owner/search?q=secret+minutes",
         "notices": "/owner/notices",
         "canaries": "/owner/canaries",
@@ -240,6 +250,19 @@ def prepare(site: Site) -> dict[str, str]:
         "docs": "/docs",
     }
     return {name: site.origin + path for name, path in {**asked, **pages}.items()}
+
+
+def _busy_day(now_ns: int) -> str:
+    """A day with mails and payments (`fill` of `tests/browser/site.py`)."""
+    return datetime.fromtimestamp((now_ns - 15 * DAY) / 10**9, UTC).date().isoformat()
+
+
+def _person(site: Site) -> str:
+    """The first of the persons, who are turned on."""
+    stores = site.server.stores
+    turn_on(stores.records, time.time_ns(), secrets.token_bytes)
+    known = every_person(stores.records, stores.declarations)
+    return str(next(each for each in known if each.get("name") not in (None, "Ada"))["id"])
 
 
 def _upload(site: Site) -> str:

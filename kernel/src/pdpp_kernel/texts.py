@@ -68,7 +68,10 @@ class Day:
 
 @dataclass(frozen=True, slots=True)
 class Date:
-    """A day of the calendar, with its weekday or without; a month, a year or the weekday of it."""
+    """A day of the calendar, with its weekday or without; a month, a year or the weekday of it.
+
+    Shapes: `unit` is day, named_day, month, year, short_day or short_month (their names alone).
+    """
 
     day: date
     unit: str = "day"
@@ -76,6 +79,7 @@ class Date:
     def __str__(self) -> str:
         forms = {"day": "%d %b %Y", "month": "%b %Y", "year": "%Y", "named_day": "%a %d %b %Y"}
         forms["short_day"] = "%a"
+        forms["short_month"] = "%b"
         return self.day.strftime(forms[self.unit]).removeprefix("0")
 
 

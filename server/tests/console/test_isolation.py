@@ -76,6 +76,8 @@ def test_no_page_shows_a_name_outside_an_element_of_its_own(renamed: Household) 
         "/owner/clients",
         f"/owner/sources/{HOME}",
         "/owner/records",
+        "/owner/days",
+        "/owner/people",
         records,
         f"{records}?as=table",
         f"{records}?as=text",

@@ -16,6 +16,7 @@ from personal_server.console.asked_requests import WaitingPages
 from personal_server.console.assets import ASSET_ROUTES
 from personal_server.console.canaries import CanaryPages
 from personal_server.console.consent_page import ConsentPages
+from personal_server.console.day_pages import DayPages
 from personal_server.console.device import DevicePages, UserCodeThrottle
 from personal_server.console.disclosures import DisclosurePages
 from personal_server.console.feed_pages import FeedPages
@@ -26,6 +27,7 @@ from personal_server.console.locales import LocalePages, OwnerLocales, UnsetLoca
 from personal_server.console.notice_pages import DesktopFinder, NoticePages, UrlCheck, no_url
 from personal_server.console.pages import Templates
 from personal_server.console.passkeys import PasskeyPages
+from personal_server.console.people import PeoplePages
 from personal_server.console.record_pages import RecordPages
 from personal_server.console.search import SearchPages
 from personal_server.console.sign_in import SignInPages
@@ -137,6 +139,8 @@ def console_app(parts: ConsoleParts) -> ConsoleApplication:
             sign_ups is not None,
         ).routes(),
         *StreamPages(viewpoints, pages).routes(),
+        *DayPages(owner, pages).routes(),
+        *PeoplePages(owner, pages).routes(),
         *RecordPages(store, log, viewpoints, pages).routes(),
         *SearchPages(viewpoints, pages).routes(),
         *AccountPages(

@@ -9,6 +9,7 @@ from urllib.parse import quote
 
 from starlette.responses import Response
 
+from pdpp_kernel.persons import CONNECTOR_KEY as PERSONS
 from pdpp_kernel.values import DAY_NANOSECONDS
 from personal_server.collecting.sample import bring_sample
 from personal_server.console.access_views import alarm_view
@@ -96,7 +97,8 @@ class HomePage:
         week = self.disclosures.shares("day", DisclosureQuery(WEEK_DAYS, since_ns=since_ns))
         with self.reads.snapshot(None) as snapshot:
             records = sum(stream.record_count for stream in snapshot.stored_streams())
-            connections, collections = snapshot.connections(), snapshot.collections()
+            connections = [c for c in snapshot.connections() if c.connector_key != PERSONS]
+            collections = snapshot.collections()
         last = self.disclosures.disclosures(DisclosureQuery(SHOWN_READS))
         details = self.disclosures.asked_details(searches(last))
         updated = _updates(connections, collections)

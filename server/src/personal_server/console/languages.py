@@ -46,8 +46,14 @@ SOURCE = "en"
 CATALOGUES = files("personal_server.console") / "catalogues"
 _LOCALES = {SOURCE: "en_GB"}
 """Locales whose dates read as the source writes them."""
-_SKELETONS = {"day": "yMMMd", "month": "yMMM", "year": "y", "named_day": "yMMMEd"}
-_SKELETONS["short_day"] = "E"
+_SKELETONS = {
+    "day": "yMMMd",
+    "month": "yMMM",
+    "year": "y",
+    "named_day": "yMMMEd",
+    "short_day": "E",
+    "short_month": "MMM",
+}
 # Of at most eight parts, since a tag is looked up part by part (RFC 5646 4.4.1 needs six).
 _TAG = re.compile(r"([A-Za-z]{1,8}(?:-[A-Za-z0-9]{1,8}){0,7})(?:;q=([01](?:\.[0-9]{0,3})?))?\Z")
 _MOST_TAGS = 20

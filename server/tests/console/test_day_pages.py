@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+
+from personal_server.console.day_map import day_map
+from personal_server.owner_locale import OwnerLocale
+from server.tests.console.browsing import Browser, marked, numbers
+from server.tests.console.household import HOME, Household
+
+DAYS = "/owner/days"
+
+
+def test_a_year_counts_its_days_and_leads_to_those_that_have_records(
+    house: Household, browser: Browser
+) -> None:
+    del house
+    page = browser.get(DAYS)
+    linked = set(re.findall(r'<a href="days/([0-9-]+)" tabindex', page.text))
+    listed = set(re.findall(r'<a href="days/([0-9-]+)" aria-label', page.text))
+    assert linked
+    assert linked == listed
+    assert numbers(page, "total")[-1] == 82
+    for day in sorted(linked)[-2:]:
+        assert marked(browser.get(f"{DAYS}/{day}"), "entry"), day
+    assert len(page.html) < 100_000
+
+
+def test_a_day_shows_all_sources_in_the_order_of_their_local_times(
+    house: Household, browser: Browser
+) -> None:
+    linked = re.findall(r'<a href="days/([0-9-]+)" tabindex', browser.get(DAYS).text)
+    found = {day: browser.get(f"{DAYS}/{day}") for day in linked}
+    both = [
+        page
+        for page in found.values()
+        if f"/owner/records/{HOME}/messages/" in page.text and "/transactions/" in page.text
+    ]
+    assert both
+    utc = [re.findall(r'class="by">([^<]*)<', page.text) for page in found.values()]
+    house.locale.known = OwnerLocale(time_zone="Asia/Kathmandu")
+    local = [
+        re.findall(r'class="by">([^<]*)<', browser.get(f"{DAYS}/{day}").text) for day in linked
+    ]
+    assert utc != local
+    for times in local:
+        clocks = [each for each in times if ":" in each]
+        assert clocks == sorted(clocks)
+
+
+def test_a_day_is_asked_for_by_a_form_and_says_where_none_is(browser: Browser) -> None:
+    assert browser.get(f"{DAYS}?day=2026-02-28").headers["location"] == f"{DAYS}/2026-02-28"
+    assert marked(browser.get(f"{DAYS}/1901-01-01"), "no-entries")
+    for path in (f"{DAYS}?day=2026-02-30", f"{DAYS}?year=x", f"{DAYS}/2026-02-30?cursor=x"):
+        assert browser.get(path).error in ("invalid_request", "not_found"), path
+    assert browser.get(f"{DAYS}/9999-12-31").error == "not_found"
+    assert browser.get(f"{DAYS}/2026-11-01?cursor=x").error == "invalid_cursor"
+    assert marked(browser.get(f"{DAYS}?year=1950"), "no-days")
+
+
+def test_a_map_has_every_day_once_and_four_steps_of_what_is_there() -> None:
+    first = (datetime(2024, 1, 1, tzinfo=UTC) - datetime(1970, 1, 1, tzinfo=UTC)).days
+    shown = day_map(2024, {first + place: place for place in range(366)})
+    cells = [cell for month in shown.months for cell in month.days]
+    assert [cell.day for cell in cells] == sorted({cell.day for cell in cells})
+    assert len({(cell.x, cell.y) for cell in cells}) == len(cells) == 366
+    assert {cell.level for cell in cells} == {0, 1, 2, 3, 4}
+    assert shown.total == sum(range(366))
+    assert {cell.level for month in day_map(2023, {}).months for cell in month.days} == {0}

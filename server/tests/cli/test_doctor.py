@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -176,3 +177,13 @@ def test_hosts_register_where_no_documents_are_taken(desk: OwnerDesk) -> None:
     desk.provider.changes = {SERVER: (200, changed)}
     desk.provider.reaches_documents = False
     assert findings(desk, code=0)["Codex"]["state"] == "good"
+
+
+def test_a_port_that_a_host_does_not_reach_is_named(
+    desk: OwnerDesk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    elsewhere = replace(HOSTS[0], only_port=8443)
+    monkeypatch.setattr("personal_server.cli.doctor.HOSTS", (elsewhere, *HOSTS[1:]))
+    found = findings(desk, code=69)
+    assert found[elsewhere.name]["fault"] == "port_unreachable"
+    assert found[HOSTS[1].name]["state"] == "good"

@@ -57,6 +57,11 @@ COMMANDS: Commands = {
             "Without options, this lists what needs attention on this machine's server."
         ),
     ),
+    "reach": (
+        START,
+        "personal_server.cli.reach:reach",
+        "Find out whether your phone, or Claude and ChatGPT on the web, reach this server.",
+    ),
     "records": (
         LOOK,
         "personal_server.cli.own_records:records",

@@ -103,14 +103,15 @@ Check = Callable[[], Iterator[Finding]]
 class Host:
     """How one host comes: the redirect it registers, the one it then uses, where it runs.
 
-    Shapes: `document` is what it is known by where the server takes documents; it registers where
-        there is none.
+    Shapes: `only_port` is the one that it reaches, where it reaches no other; `document` is what it
+        is known by where the server takes documents; it registers where there is none.
     """
 
     name: str
     registers: str
     uses: str
     in_cloud: bool = False
+    only_port: int | None = None
     document: PublishedDocument | None = None
 
 
@@ -120,6 +121,7 @@ HOSTS = (
         "https://claude.ai/api/mcp/auth_callback",
         "https://claude.ai/api/mcp/auth_callback",
         in_cloud=True,
+        only_port=443,
     ),
     Host(
         "ChatGPT",
@@ -250,6 +252,14 @@ def _findings(
                 "the access afterwards."
             ),
         )
+
+
+def host_findings(exchange: ProviderExchange, origin: str) -> Iterator[Finding]:
+    """What needs no decision of the owner: whether somebody answers, and what each host meets."""
+    reached = _gather(*REACHABLE, lambda: health_findings(exchange, origin))
+    yield from reached
+    if all(finding.state != WRONG or finding.code != REACHABLE[0] for finding in reached):
+        yield from _without_access(exchange, origin)
 
 
 def _without_access(exchange: ProviderExchange, origin: str) -> Iterator[Finding]:
@@ -449,6 +459,16 @@ def _check_host(exchange: ProviderExchange, provider: Provider, host: Host) -> I
             HINT,
             "this host would work, but runs on the internet and cannot reach this address",
             "Put the server behind a public https address (docs/deploy.md).",
+        )
+        return
+    port = urlsplit(provider.origin).port or 443
+    if host.only_port not in (None, port):
+        yield wrong(
+            "host",
+            host.name,
+            f"this host reaches port {host.only_port} only, and the address names port {port}",
+            f"Give the server an https address at port {host.only_port} (docs/deploy.md).",
+            "port_unreachable",
         )
         return
     yield good("host", host.name, "the host can register, and reaches the consent page")

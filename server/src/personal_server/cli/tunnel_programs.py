@@ -23,11 +23,11 @@ ASK_SECONDS, START_SECONDS = 10.0, 60.0
 HTTPS_PORT = 443
 CONFIGURATIONS = (Path("~/.cloudflared/config.yml"), Path("/etc/cloudflared/config.yml"))
 _LINE = re.compile(r"^[\s-]*(hostname|service):\s*[\"']?([^\"'\s#]+)")
-Run = Callable[[Sequence[str], float], "Answer | None"]
+Run = Callable[[Sequence[str], float], "ProgramOutput | None"]
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ProgramOutput:
     """What a program printed, and whether it ended well."""
 
     is_good: bool
@@ -58,7 +58,7 @@ class Tunnel:
         return urlsplit(self.address or "").port or HTTPS_PORT
 
 
-def run_program(command: Sequence[str], seconds: float) -> Answer | None:
+def run_program(command: Sequence[str], seconds: float) -> ProgramOutput | None:
     """Run a program to its end; none where it cannot be run, or takes longer."""
     try:
         done = subprocess.run(  # noqa: S603 (the programs named below, found on the path)
@@ -66,7 +66,9 @@ def run_program(command: Sequence[str], seconds: float) -> Answer | None:
         )
     except (OSError, subprocess.TimeoutExpired):
         return None
-    return Answer(done.returncode == 0, done.stdout, done.stderr.strip() or done.stdout.strip())
+    return ProgramOutput(
+        done.returncode == 0, done.stdout, done.stderr.strip() or done.stdout.strip()
+    )
 
 
 def installed_tunnels(port: int, run: Run = run_program) -> Iterator[Tunnel]:
@@ -154,7 +156,7 @@ def start(tunnel: Tunnel, run: Run = run_program, *, for_everybody: bool) -> str
     return None if answer.is_good else answer.complaint[:300] or "the program failed"
 
 
-def _json(answer: Answer | None) -> Mapping[str, object]:
+def _json(answer: ProgramOutput | None) -> Mapping[str, object]:
     if answer is None or not answer.is_good:
         return {}
     try:

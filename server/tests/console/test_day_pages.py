@@ -17,7 +17,7 @@ def test_a_year_counts_its_days_and_leads_to_those_that_have_records(
     del house
     page = browser.get(DAYS)
     linked = set(re.findall(r'<a href="days/([0-9-]+)" tabindex', page.text))
-    listed = set(re.findall(r'<a href="days/([0-9-]+)" aria-label', page.text))
+    listed = set(re.findall(r'<li><a href="days/([0-9-]+)">', page.text))
     assert linked
     assert linked == listed
     assert numbers(page, "total")[-1] == 82

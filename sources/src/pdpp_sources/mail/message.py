@@ -158,8 +158,9 @@ class Body:
 
     @property
     def says_something(self) -> bool:
-        """Whether it has words, or a file that is not empty."""
-        return any(self.texts) or any(each.content.strip() for each in self.attachments)
+        """Whether it has words, be they none, or a file that is not empty."""
+        has_words = any(self.texts) or (self.texts and not self.attachments)
+        return bool(has_words) or any(each.content.strip() for each in self.attachments)
 
     @property
     def text(self) -> str:

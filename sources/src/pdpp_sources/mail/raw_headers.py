@@ -16,7 +16,7 @@ from pdpp_sources.mail.encoded_words import ENCODED_WORD
 _SOUND = rb"(?:[!-9;-~]{1,200}:|[ \t]|>?From )[^\n]*\n"
 _SOUND_LINE, _SOUND_LINES = re.compile(_SOUND), re.compile(rb"(?:" + _SOUND + rb")*")
 _EMPTY_LINE = re.compile(rb"\n\r?\n")
-_LONGEST_REST = 64 * 1024
+_LONGEST_HEAD, _LONGEST_REST = 128 * 1024, 64 * 1024
 _MOST_STRAY, _FEWEST_TELLING = 3, 2
 _TELLING = frozenset(
     [b"from", b"to", b"subject", b"date", b"message-id", b"mime-version", b"content-type"]
@@ -48,7 +48,7 @@ def without_stray_lines(raw: bytes) -> bytes:
 
     A server's remark or a broken name would otherwise make the rest of the headers its words.
     """
-    sound = _SOUND_LINES.match(raw)
+    sound = _SOUND_LINES.match(raw, 0, _LONGEST_HEAD)  # each line is a step that is kept
     if sound is None or raw[sound.end() : sound.end() + 2].lstrip(b"\r")[:1] in (b"\n", b""):
         return raw
     end = _EMPTY_LINE.search(raw, sound.end(), sound.end() + _LONGEST_REST)

@@ -282,3 +282,13 @@ def test_where_none_can_take_part_the_first_says_why() -> None:
     with pytest.raises(PersonalServerError) as caught:
         shared_figure((mails("id"), notes()), query("sum", field="size"))
     assert caught.value.code == "field_not_granted"
+
+
+@pytest.mark.parametrize("param", ["group_by", "then_by"])
+def test_whoever_groups_by_a_month_means_the_time_of_a_record(param: str) -> None:
+    asked = {"group_by": "month"} if param == "group_by" else {"group_by": "folder", param: "month"}
+    error = refusal(mails(), **asked)
+    assert error.param == param
+    time = {"group_by_time": "sent_at", "granularity": "month"}
+    assert error.members["recovery"] == {param: None, **time}
+    assert refusal(mails("id", "folder"), **asked).code == "unknown_field"

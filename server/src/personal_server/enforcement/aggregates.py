@@ -211,6 +211,9 @@ def _field_grouping(
         if bin_width is not None:
             raise InvalidRequest("'bin' needs a number field in 'group_by'.", param="bin")
         return Grouping(None, ValueKind.STRING)
+    if name not in declared.properties and (by_time := _by_time(sources, name)) is not None:
+        usable = usable_kinds(sources[0])["group_by"]
+        raise _undeclared(param, sources, usable, {param: None, **by_time})
     found = require_field(sources, name, param)
     kind = ValueKind.STRING if found.is_list else found.kind
     if name not in declared.groupable or kind is None:
@@ -227,6 +230,19 @@ def _field_grouping(
         label_field=_granted_text(sources, found.label_field),
         mark_field=_granted_text(sources, found.mark_field),
     )
+
+
+def _by_time(sources: Sources, name: str) -> dict[str, str] | None:
+    """What groups by `month` and the like mean, where that names no field."""
+    declared = sources[0].declared
+    time = declared.event_time_field
+    if time is None or not all(time in source.fields for source in sources):
+        return None
+    kind = declared.properties[time].kind
+    is_usable = time in declared.aggregations.group_by_time and kind is not None
+    if not is_usable or name not in [g.value for g in Granularity if kind in g.kinds]:
+        return None
+    return {"group_by_time": time, "granularity": name}
 
 
 def _bin_width(kind: ValueKind, text: str) -> Decimal:
@@ -276,7 +292,7 @@ def _undeclared(
     param: str,
     sources: Sources,
     allowed: Iterable[str],
-    recovery: Mapping[str, str] | None = None,
+    recovery: Mapping[str, str | None] | None = None,
 ) -> InvalidRequest:
     values = [str(value) for value in allowed]
     return InvalidRequest(

@@ -205,8 +205,16 @@ def test_a_mended_call_mends_both_its_times(
 def test_a_bound_that_is_a_year_is_mended_to_its_side(
     operator: str, mended: dict[str, str]
 ) -> None:
-    error = {"code": "invalid_filter", "param": f"filter[sent_at][{operator}]"}
+    error = {"code": "invalid_filter", "param": "filter[sent_at]"}
     asked = {"stream": "messages", "filter": {"sent_at": {operator: "2015"}, "n": 1}}
     found = next_call("query_records", error, 400, asked)
     assert found is not None
     assert found.arguments["filter"] == {"sent_at": mended, "n": 1}
+
+
+def test_a_bound_that_is_a_day_is_left_as_it_is() -> None:
+    error = {"code": "invalid_filter", "param": "filter[n]"}
+    asked = {"stream": "messages", "filter": {"n": {"gte": "2026-01-05", "in": [1]}}}
+    found = next_call("query_records", error, 400, asked)
+    assert found is not None
+    assert found.tool == "schema"

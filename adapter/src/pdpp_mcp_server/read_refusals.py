@@ -204,13 +204,15 @@ def _with_days(arguments: Arguments) -> Arguments:
 def _as_range(param: str, arguments: Arguments) -> Json | None:
     """The filter with the day, month or year that a moment was to equal as the range it is."""
     conditions = as_object(arguments.get("filter"))
-    name, _, operator = param.removeprefix("filter[").removesuffix("]").partition("][")
+    name = param.removeprefix("filter[").partition("]")[0]
     asked = conditions.get(name)
     if is_object(asked):
-        bound = _as_bound(operator, str(asked.get(operator)))
-        return (
-            None if bound is None else {**conditions, name: {**without(asked, operator), **bound}}
-        )
+        mended = {**asked}
+        for operator, text in asked.items():
+            mended = without(mended, operator) | (
+                _as_bound(operator, str(text)) or {operator: text}
+            )
+        return {**conditions, name: mended} if mended != asked else None
     span = span_of(str(asked))
     if span is None:
         return None
@@ -219,8 +221,8 @@ def _as_range(param: str, arguments: Arguments) -> Json | None:
 
 def _as_bound(operator: str, text: str) -> Json | None:
     """A month or year as the day that bounds it on the side that an operator asks for."""
-    span = span_of(text)
-    if span is None or operator not in _BOUNDS:
+    found, span = A_DAY.fullmatch(text), span_of(text)
+    if found is None or found[3] or span is None or operator not in _BOUNDS:
         return None
     meant, is_after = _BOUNDS[operator]
     return {meant.value: span[is_after].isoformat()}

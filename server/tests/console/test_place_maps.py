@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from pdpp_sources.google.reader import DECLARATION as GOOGLE
@@ -133,3 +134,6 @@ def test_the_world_is_drawn_small_and_a_city_without_faraway_lands() -> None:
     assert len("".join(drawn_outlines(MapFrame(9.1, 45.4, 9.3, 45.5, 960)))) < 200
     assert drawn_outlines(MapFrame(-140, -10, -130, -5, 960)) == ("", "")
     assert lands.count("M") > 100
+    step = r"M-?\d+ -?\d+(l-?\d+ -?\d+)*"
+    assert re.fullmatch(f"(({step})+z)+", lands)
+    assert re.fullmatch(f"({step})+", borders)

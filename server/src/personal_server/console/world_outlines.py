@@ -159,8 +159,8 @@ def _line(frame: MapFrame, line: Sequence[Corner]) -> str:
     for longitude, latitude in line:
         x, y = map(round, frame.place(longitude, latitude))
         if at is None or abs(longitude - before) > HALF_WORLD:
-            parts.append(f"M{x} {y}l")
+            parts.append(f"M{x} {y}")
         elif (x, y) != at:
-            parts.append(f"{x - at[0]} {y - at[1]} ")
+            parts.append(f"l{x - at[0]} {y - at[1]}")
         at, before = (x, y), longitude
-    return "".join(parts).rstrip().rstrip("l")
+    return "".join(parts)

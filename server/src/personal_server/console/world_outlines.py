@@ -18,8 +18,8 @@ import msgspec
 PARTS_A_DEGREE = 20
 _OUTLINES = files("personal_server.console") / "outlines" / "world-110m.json"
 ROOM = 0.03
-HALF_WORLD = 180
-"""A line with a longer step goes on at the other end of the map."""
+HALF_WORLD, WORLD = 180, 360
+"""A longer step than half the world crosses the date line."""
 Corner = tuple[float, float]
 """Degrees east and north."""
 
@@ -66,7 +66,7 @@ def world_outlines() -> WorldOutlines:
     """Those of the whole world."""
     stored = msgspec.json.decode(_OUTLINES.read_bytes(), type=_StoredOutlines)
     return WorldOutlines(
-        tuple(tuple(_corners(line)) for line in stored.land),
+        tuple(land for line in stored.land for land in _whole_lands(list(_corners(line)))),
         tuple(tuple(_corners(line)) for line in stored.borders),
     )
 
@@ -83,6 +83,21 @@ def _corners(line: Sequence[int]) -> Iterator[Corner]:
     for step_x, step_y in zip(line[::2], line[1::2], strict=True):
         x, y = x + step_x, y + step_y
         yield x / PARTS_A_DEGREE, y / PARTS_A_DEGREE
+
+
+def _whole_lands(line: Sequence[Corner]) -> Iterator[tuple[Corner, ...]]:
+    """A land in one piece where it crosses the date line, at each end of the world it is on."""
+    land, turn = [line[0]], 0
+    for (before, _), (longitude, latitude) in pairwise(line):
+        if abs(longitude - before) > HALF_WORLD:
+            turn += WORLD if longitude < before else -WORLD
+        land.append((longitude + turn, latitude))
+    if turn:  # round the pole
+        land += [(land[-1][0], -90.0), (land[0][0], -90.0)]
+    for shift in (-WORLD, 0, WORLD):
+        xs = [x + shift for x, _ in land]
+        if min(xs) < HALF_WORLD and max(xs) > -HALF_WORLD:
+            yield tuple((x + shift, y) for x, y in land)
 
 
 def drawn_outlines(frame: MapFrame) -> tuple[str, str]:
@@ -155,12 +170,11 @@ def _line(frame: MapFrame, line: Sequence[Corner]) -> str:
     """Steps of whole units of the drawing; those of less than one are left out."""
     at: tuple[int, int] | None = None
     parts: list[str] = []
-    before = line[0][0]
     for longitude, latitude in line:
         x, y = map(round, frame.place(longitude, latitude))
-        if at is None or abs(longitude - before) > HALF_WORLD:
+        if at is None:
             parts.append(f"M{x} {y}")
         elif (x, y) != at:
             parts.append(f"l{x - at[0]} {y - at[1]}")
-        at, before = (x, y), longitude
+        at = x, y
     return "".join(parts)

@@ -147,16 +147,18 @@ def nearest(reader: Reader, ask: Ask) -> list[hits.Found]:
 
 
 def joined(by_words: hits.Expected, near: list[hits.Found], ask: Ask) -> list[hits.Found]:
-    """11.6: what holds all terms, then what is near, then what holds some."""
+    """11.6: what holds all terms, then in turn what is near and what holds some."""
     terms = len(wanted_of(ask.scalars["q"]).terms)
     whole = [hit for hit in by_words.hits if hit.words is None or len(hit.words) == terms]
     some = [hit for hit in by_words.hits if not any(hit is each for each in whole)]
     found = list(whole)
     known = {place(hit.row) for hit in [*whole, *by_words.folded]}
-    for hit in (*near, *some):
-        if place(hit.row) not in known:
-            known.add(place(hit.row))
-            found.append(hit)
+    apart = [hit for hit in near if place(hit.row) not in known]
+    for turn in range(max(len(apart), len(some))):
+        for hit in (*apart[turn : turn + 1], *some[turn : turn + 1]):
+            if place(hit.row) not in known:
+                known.add(place(hit.row))
+                found.append(hit)
     return found
 
 

@@ -35,14 +35,21 @@ def keys(ranked: list[Ranked]) -> list[str]:
 
 
 def test_what_holds_the_words_is_never_below_what_means_something_like_them() -> None:
-    found = joined(by_words("n1", "n2"), near("n3", "n2", "n4"))
+    found = joined(by_words("n1", "n2"), [], near("n3", "n2", "n4"))
     assert keys(found) == ["n1", "n2", "n3", "n4"]
     assert [each.near is not None for each in found] == [False, True, True, True]
 
 
-def test_behind_many_hits_by_words_those_by_meaning_come_before_the_rest() -> None:
-    many = [f"w{number}" for number in range(JOINED_HITS + 1)]
-    assert keys(joined(by_words(*many), near("n1", many[-1]))) == [*many[:-1], "n1", many[-1]]
+def test_what_holds_some_words_and_what_is_near_take_turns() -> None:
+    found = joined(by_words("n1"), by_words("n2", "n3", "n4"), near("n5", "n1", "n4", "n6"))
+    assert keys(found) == ["n1", "n5", "n2", "n4", "n3", "n6"]
+    both_ways = found[3]  # shown by its words, and by its passage
+    assert (both_ways.score, both_ways.near is not None) == (-1.0, True)
+
+
+def test_no_more_than_a_bound_is_taken_by_meaning() -> None:
+    found = joined([], by_words("n1"), near(*(f"m{number}" for number in range(JOINED_HITS + 1))))
+    assert len(found) == JOINED_HITS + 1
 
 
 @pytest.mark.parametrize(

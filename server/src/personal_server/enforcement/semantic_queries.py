@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 
 from pdpp_kernel.criteria import Term, WordQuery
 from personal_server.domain.authority import ReadableSource
@@ -67,15 +68,26 @@ def by_meaning(near: Nearest) -> list[Ranked]:
     return [Ranked(each.candidate, each.distance, each) for each in near_enough]
 
 
-def joined(words: Sequence[Ranked], meant: Sequence[Ranked]) -> list[Ranked]:
-    """Best first, each record once: what holds the words, as these rank it, then what is near.
+def joined(
+    whole: Sequence[Ranked], some: Sequence[Ranked], meant: Sequence[Ranked]
+) -> list[Ranked]:
+    """Best first, each record once: what holds all words, then in turn what is near in meaning and
+    what holds some of the words.
 
-    What was asked for in so many words is never below what only means something like it.
+        joined([a], [b, c], [d, a, c])  →  a d b c
+
     """
-    near = {place_of(each.candidate): each.near for each in meant[:JOINED_HITS]}
-    known = {place_of(each.candidate) for each in words}
+    # What was asked for in so many words is never below what only means something like it. Below
+    # that neither is the better one: where a question has other words than the records, what holds
+    # some of them is chance; where it has a name in it, what is near is.
+    near = {place_of(each.candidate): each for each in meant[:JOINED_HITS]}
+    first = {place_of(each.candidate): each for each in whole}
+    by_words = first | {place_of(each.candidate): each for each in some}
+    apart = [place for place in near if place not in first]
+    others = [place_of(each.candidate) for each in some]
+    in_turn = (place for pair in zip_longest(apart, others) for place in pair if place is not None)
+    passages = {place: each.near for place, each in near.items()}
     return [
-        *(each._replace(near=near.get(place_of(each.candidate))) for each in words[:JOINED_HITS]),
-        *(each for each in meant[:JOINED_HITS] if place_of(each.candidate) not in known),
-        *words[JOINED_HITS:],
+        by_words[place]._replace(near=passages.get(place)) if place in by_words else near[place]
+        for place in dict.fromkeys((*first, *in_turn))
     ]

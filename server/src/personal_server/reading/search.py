@@ -308,10 +308,10 @@ def _found(snapshot: ReadSnapshot, read: AuthorizedSearch, *, exact: bool) -> _F
 def _both(
     ranked: Sequence[Ranked], questions: Sequence[WordQuery], meant: Sequence[Ranked]
 ) -> list[Ranked]:
-    """Hits by words and by meaning; what holds some of the words only is no match for either."""
-    first = joined([each for each in ranked if questions[each.question].least is None], meant)
-    known = {_place(each) for each in first}
-    return [*first, *(each for each in ranked if _place(each) not in known)]
+    """Hits by words and by meaning; those by words hold all of them, or some."""
+    whole = [each for each in ranked if questions[each.question].least is None]
+    some = [each for each in ranked if questions[each.question].least is not None]
+    return joined(whole, some, meant)
 
 
 def _further(

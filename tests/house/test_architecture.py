@@ -71,7 +71,8 @@ def test_the_pages_name_many_files() -> None:
 
 
 @pytest.mark.parametrize(
-    "page", ["CONTRIBUTING.md", "docs/sources.md", "docs/mcp.md", "docs/wire.md"]
+    "page",
+    ["CONTRIBUTING.md", "docs/sources.md", "docs/mcp.md", "docs/ways-out.md", "docs/wire.md"],
 )
 def test_every_path_of_other_pages_exists(page: str) -> None:
     found = named(read(ROOT / page))

@@ -105,6 +105,13 @@ def test_the_map_links_to_every_page() -> None:
     assert sorted(short(page) for page in PAGES[1:] if page not in links) == []
 
 
+def test_the_list_of_documents_names_every_one() -> None:
+    docs = ROOT / "docs"
+    listed = {docs / link for link in LINKED.findall(read(docs / "README.md"))}
+    pages = {*docs.glob("*.md"), *docs.glob("contract/*.md")} - {docs / "README.md"}
+    assert sorted(short(page) for page in pages - listed) == []
+
+
 def test_a_file_that_is_none_is_found() -> None:
     assert not exists("enforcement/permissions.py")
     assert not exists("permissions.py", SERVER / "enforcement" / "README.md")

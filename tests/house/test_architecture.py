@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pages.parts import PACKAGES, SERVER, named_file
+from pages.parts import PACKAGES, SERVER, modules, named_file
 
 ROOT = Path(__file__).resolve().parents[2]
 MAP = ROOT / "ARCHITECTURE.md"
@@ -34,10 +34,21 @@ def named(text: str) -> set[str]:
     return {name for name in found if not name.startswith("/")}
 
 
-def exists(name: str, page: Path = MAP) -> bool:
-    """Whether a name leads to a file: beside its page, in its part, or from the root."""
+def places(name: str, page: Path = MAP) -> list[Path]:
+    """Where a name leads to: beside its page, in its part, or from the root; empty if nowhere."""
     folders = [page.parent, ROOT, *(p for p in PACKAGES.values() if p.parents[1] == page.parent)]
-    return named_file(name).exists() or any((folder / name).exists() for folder in folders)
+    found = [named_file(name), *(folder / name for folder in folders)]
+    return [path for path in found if path.exists()]
+
+
+def exists(name: str, page: Path = MAP) -> bool:
+    return bool(places(name, page))
+
+
+def page_of(module: Path) -> Path:
+    """The page of the room that a module lies in, else of its part."""
+    rooms = [folder / "README.md" for folder in module.parents]
+    return next(page for page in rooms if page in PAGES)
 
 
 def changes(text: str) -> list[str]:
@@ -78,6 +89,12 @@ def test_every_path_of_other_pages_exists(page: str) -> None:
     found = named(read(ROOT / page))
     paths = {name for name in found if "/" in name.rstrip("/")}
     assert sorted(name for name in paths if not exists(name) and "NAME" not in name) == []
+
+
+def test_every_module_is_named_by_the_page_of_its_room() -> None:
+    led = {page: {p for name in named(read(page)) for p in places(name, page)} for page in PAGES}
+    found = [path for path in modules() if not path.stem.startswith("__")]
+    assert [short(path) for path in found if path not in led[page_of(path)]] == []
 
 
 def test_every_change_names_a_file() -> None:

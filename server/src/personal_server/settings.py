@@ -218,11 +218,19 @@ def ssh_connection(environ: Mapping[str, str] = os.environ) -> list[str]:  # noq
     return environ.get("SSH_CONNECTION", "").split()
 
 
-def set_variables(environ: Mapping[str, str] = os.environ) -> dict[str, str]:  # noqa: TID251
-    """The variables of the server that are set: what another process needs to be the same."""
-    asked = _Asked(environ)
+def set_variables(
+    before: Mapping[str, str],
+    environ: Mapping[str, str] = os.environ,  # noqa: TID251
+) -> dict[str, str]:
+    """The variables of the server that are set: what another process needs to be the same.
+
+    Those set `before` count where `environ` does not name them; an empty value there unsets one.
+    Raises: InvalidSetting.
+    """
+    asked = _Asked({**before, **environ})
     from_env(asked)
-    return {name: value for name in sorted(asked.names) if (value := environ.get(name, "").strip())}
+    names = sorted(asked.names | before.keys())
+    return {name: value for name in names if (value := asked.get(name, "").strip())}
 
 
 class _Asked(dict[str, str]):

@@ -2,9 +2,10 @@ from __future__ import annotations
 
 import json
 import plistlib
+import shlex
 import shutil
 import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -27,6 +28,20 @@ COMMAND = ServerCommand(
 )
 
 
+GIVEN = {
+    "PDPP_PUBLIC_URL": "https://me.example",
+    "PDPP_SERVER_NAME": """Ada's "first" 100% $HOME \\ [bold] pdpp serve""",
+    "PDPP_BIND": "127.0.0.1:7663",
+}
+
+
+def assigned(printed: str) -> dict[str, str]:
+    """The variables before the command that was printed last."""
+    line = next(line for line in reversed(printed.splitlines()) if line.endswith("service install"))
+    words = [word for word in shlex.split(line) if word.startswith("PDPP_")]
+    return dict(word.split("=", 1) for word in words)
+
+
 @dataclass
 class Machine:
     """A manager of services that only remembers."""
@@ -36,6 +51,7 @@ class Machine:
     asked: list[tuple[str, ...]] = field(default_factory=list[tuple[str, ...]])
     runs: bool = False
     works: bool = True
+    build: Callable[[Mapping[str, str]], ServerCommand] | None = None
 
     def run(self, arguments: Sequence[str]) -> subprocess.CompletedProcess[str]:
         if tuple(arguments) == tuple(self.manager.asking()):
@@ -45,7 +61,7 @@ class Machine:
         return subprocess.CompletedProcess(arguments, 0 if self.works else 1)
 
     def __call__(self, *arguments: str) -> int:
-        app = service_app(lambda: self.manager, lambda: self.command, self.run)
+        app = service_app(lambda: self.manager, self.build or (lambda _: self.command), self.run)
         return run_app(app, arguments)
 
 
@@ -58,6 +74,23 @@ MANAGERS: list[Callable[[Path], ServiceManager]] = [
 @pytest.fixture(params=MANAGERS, ids=["systemd", "launchd"])
 def machine(request: pytest.FixtureRequest, tmp_path: Path) -> Machine:
     return Machine(request.param(tmp_path))
+
+
+@pytest.fixture
+def terminal(machine: Machine) -> Machine:
+    """A machine whose commands read the variables of this process."""
+    machine.build = this_command
+    return machine
+
+
+def settings_of(machine: Machine) -> Mapping[str, str]:
+    return machine.manager.settings(machine.manager.path.read_bytes())
+
+
+def is_current(machine: Machine, capsys: pytest.CaptureFixture[str]) -> bool:
+    capsys.readouterr()
+    machine("status", "--json")
+    return json.loads(capsys.readouterr().out)["current"]
 
 
 def test_it_is_installed_started_told_and_removed(
@@ -88,6 +121,129 @@ def test_other_settings_are_noticed_and_installed_over_the_old_ones(
     assert json.loads(capsys.readouterr().out)["current"] is False
     assert machine("install") == 0
     assert b"7663" in machine.manager.path.read_bytes()
+
+
+def test_a_plain_terminal_keeps_what_the_service_was_given(
+    terminal: Machine, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with monkeypatch.context() as given:
+        for name, value in GIVEN.items():
+            given.setenv(name, value)
+        assert terminal("install") == 0
+    before = terminal.manager.path.read_bytes()
+    assert is_current(terminal, capsys)
+    assert terminal("install") == 0
+    assert terminal.manager.path.read_bytes() == before
+    printed = capsys.readouterr().out
+    assert all(name in printed for name in GIVEN)
+    assert "PDPP_DATA_DIR" not in printed  # nobody set it
+
+
+def test_a_setting_that_is_named_anew_is_replaced_and_an_empty_one_dropped(
+    terminal: Machine, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with monkeypatch.context() as given:
+        for name, value in GIVEN.items():
+            given.setenv(name, value)
+        assert terminal("install") == 0
+    monkeypatch.setenv("PDPP_PUBLIC_URL", "https://new.example")
+    monkeypatch.setenv("PDPP_SERVER_NAME", "")
+    assert not is_current(terminal, capsys)
+    terminal("status")
+    told = capsys.readouterr().err
+    assert "PDPP_PUBLIC_URL" in told
+    assert "PDPP_SERVER_NAME" in told
+    assert "PDPP_BIND" not in told
+    assert terminal("install") == 0
+    changed = {"PDPP_PUBLIC_URL": "https://new.example", "PDPP_BIND": GIVEN["PDPP_BIND"]}
+    assert {n: v for n, v in settings_of(terminal).items() if n in GIVEN} == changed
+    assert is_current(terminal, capsys)
+
+
+def test_settings_that_do_not_fit_those_kept_are_refused_while_the_service_runs_on(
+    terminal: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as given:
+        given.setenv("PDPP_PUBLIC_URL", "forwarded")
+        given.setenv("PDPP_TRUSTED_PROXIES", "127.0.0.1/32")
+        given.setenv("PDPP_TRUSTED_HOSTS", "me.example")
+        assert terminal("install") == 0
+    before, done = terminal.manager.path.read_bytes(), len(terminal.asked)
+    monkeypatch.setenv("PDPP_TRUSTED_PROXIES", "")
+    assert terminal("install") == 78
+    assert (terminal.manager.path.read_bytes(), len(terminal.asked)) == (before, done)
+
+
+def test_removal_prints_the_command_that_installs_it_again_as_it_was(
+    terminal: Machine, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with monkeypatch.context() as given:
+        for name, value in GIVEN.items():
+            given.setenv(name, value)
+        assert terminal("install") == 0
+    capsys.readouterr()
+    assert terminal("remove") == 0
+    assert assigned(capsys.readouterr().out) == GIVEN
+
+
+def test_removal_shows_no_password(
+    terminal: Machine, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with monkeypatch.context() as given:
+        given.setenv("PDPP_DATABASE_URL", "postgresql://ada:s3c@ret@db.example/records")
+        given.setenv(
+            "PDPP_DATABASE_LISTEN_URL", "postgresql://db.example/records?password=s3cret&a=b"
+        )
+        assert terminal("install") == 0
+    capsys.readouterr()
+    assert terminal("install") == 0
+    assert terminal("remove") == 0
+    printed = capsys.readouterr().out
+    assert "s3c" not in printed
+    assert "ret@" not in printed
+    assert assigned(printed) == {
+        "PDPP_DATABASE_URL": "postgresql://ada:PASSWORD@db.example/records",
+        "PDPP_DATABASE_LISTEN_URL": "postgresql://db.example/records?password=PASSWORD&a=b",
+    }
+
+
+def test_removal_of_a_service_that_was_given_nothing_names_no_settings(
+    terminal: Machine, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert terminal("install") == 0
+    assert terminal("remove") == 0
+    assert "PDPP_" not in capsys.readouterr().out
+
+
+def test_settings_of_another_version_stay(
+    terminal: Machine, capsys: pytest.CaptureFixture[str]
+) -> None:
+    terminal.command = ServerCommand(COMMAND.arguments, {"PDPP_OF_TOMORROW": "1"})
+    terminal.build = None
+    assert terminal("install") == 0
+    terminal.build = this_command
+    assert terminal("install") == 0
+    assert settings_of(terminal)["PDPP_OF_TOMORROW"] == "1"
+
+
+def test_settings_are_read_from_a_unit_that_was_edited_as_systemd_reads_them(
+    tmp_path: Path,
+) -> None:
+    edited = rb"""
+[Service]
+Environment=PDPP_BIND=127.0.0.1:1 'PDPP_SERVER_NAME=a b' LANG=C
+ Environment = "PDPP_BIND=127.0.0.1:2"
+Environment="PDPP_LOG_LEVEL=debug
+#Environment=PDPP_DCR=off
+"""
+    read = SystemdUser(tmp_path).settings(edited)
+    assert read == {"PDPP_BIND": "127.0.0.1:2", "PDPP_SERVER_NAME": "a b"}
+
+
+def test_a_file_that_launchd_could_not_read_gives_no_settings(tmp_path: Path) -> None:
+    agent = LaunchAgent(tmp_path, 501)
+    for broken in (b"", b"<plist", b"\xff", plistlib.dumps({}), plistlib.dumps([])):
+        assert agent.settings(broken) == {}
 
 
 def test_without_a_manager_the_file_is_written_and_the_failure_told(machine: Machine) -> None:
@@ -144,10 +300,16 @@ def test_the_service_gets_the_settings_that_are_set_and_no_secret(
         "PDPP_OWNER_TOKEN": "pdpp_at_x",
         "PATH": "/bin",
         "PDPP_BIND": "",
+        "PDPP_BACKUP_DIR": "copies",
     }
-    assert set(set_variables(environ)) == {"PDPP_DATA_DIR", "PDPP_PUBLIC_URL"}
+    assert set(set_variables({}, environ)) == {
+        "PDPP_BACKUP_DIR",
+        "PDPP_DATA_DIR",
+        "PDPP_PUBLIC_URL",
+    }
     for name, value in environ.items():
         monkeypatch.setenv(name, value)
-    command = this_command()
+    command = this_command({})
     assert command.variables["PDPP_DATA_DIR"] == str(tmp_path / "kept")
+    assert command.variables["PDPP_BACKUP_DIR"] == str(tmp_path / "copies")
     assert "PDPP_OWNER_TOKEN" not in command.variables

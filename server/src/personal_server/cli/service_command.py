@@ -1,29 +1,33 @@
 """`pdpp service`: the server started by the machine itself: a unit of systemd, an agent of launchd.
 
-Rule: it belongs to the person who installs it and runs with the settings of the command that did;
-removing it leaves every record where it is.
+Rule: it belongs to the person who installs it and keeps the settings that it was given until a
+command names them anew; removing it leaves every record where it is.
 """
 
 from __future__ import annotations
 
 import plistlib
+import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Protocol
+from xml.parsers.expat import ExpatError
 
 import cyclopts
 from cyclopts import Parameter
 
 from pdpp_kernel.system.own_account import own_number
-from pdpp_mcp_server.commands.exits import print_json
+from pdpp_mcp_server.commands.exits import print_json, usable
 from pdpp_mcp_server.commands.failures_shown import CommandError
-from pdpp_mcp_server.commands.tables import console, print_facts, words
+from pdpp_mcp_server.commands.spelled_commands import spelled
+from pdpp_mcp_server.commands.tables import console, plain, print_facts, words
 from pdpp_mcp_server.settings import one_file_program
-from personal_server.cli.server_settings import settings_or_exit
-from personal_server.settings import set_variables
+from personal_server.settings import Settings, from_env, set_variables
 
 UNIT = "pdpp.service"
 LABEL = "dev.pdpp.personal-server"
@@ -54,6 +58,10 @@ class ServiceManager(Protocol):
 
     def render(self, command: ServerCommand) -> bytes:
         """The file of a service that runs this."""
+        ...
+
+    def settings(self, content: bytes) -> Mapping[str, str]:
+        """The PDPP_ variables in a file of this manager; none where the manager reads none."""
         ...
 
     def starting(self) -> Sequence[Sequence[str]]:
@@ -114,6 +122,17 @@ SystemCallArchitectures=native
 WantedBy=default.target
 """.encode()
 
+    def settings(self, content: bytes) -> Mapping[str, str]:
+        """The settings of a unit, edited or not; systemd ignores broken lines, too."""
+        read: dict[str, str] = {}
+        for line in content.decode(errors="replace").splitlines():
+            key, _, text = line.partition("=")
+            if key.strip() == "Environment":
+                with suppress(ValueError):
+                    pairs = (word.partition("=") for word in shlex.split(text))
+                    read.update((name, value) for name, sign, value in pairs if sign)
+        return _ours({name: value.replace("%%", "%") for name, value in read.items()})
+
     def starting(self) -> Sequence[Sequence[str]]:
         """Known, started, and started again later."""
         return (
@@ -139,6 +158,10 @@ def _quoted(text: str, doubled: str = "") -> str:
     return f'"{escaped}"'
 
 
+def _ours(variables: Mapping[str, str]) -> Mapping[str, str]:
+    return {name: value for name, value in variables.items() if name.startswith("PDPP_")}
+
+
 @dataclass(frozen=True, slots=True)
 class LaunchAgent:
     """launchd for one person."""
@@ -154,16 +177,20 @@ class LaunchAgent:
     @property
     def log_hint(self) -> str:
         """The command that shows the log."""
-        return f"tail -F {self._logs / 'pdpp.log'}"
+        return f"tail -F {self._log_file}"
 
     @property
     def _logs(self) -> Path:
         return self.home / "Library" / "Logs"
 
+    @property
+    def _log_file(self) -> str:
+        return str(self._logs / "pdpp.log")
+
     def render(self, command: ServerCommand) -> bytes:
         """The file.  launchd lets a log grow for ever, so that the server writes its own."""
         said_at_start = str(self._logs / "pdpp-start.log")
-        variables = {"PDPP_LOG_FILE": str(self._logs / "pdpp.log"), **command.variables}
+        variables = {"PDPP_LOG_FILE": self._log_file, **command.variables}
         return plistlib.dumps(
             {
                 "Label": LABEL,
@@ -180,6 +207,17 @@ class LaunchAgent:
             }
         )
 
+    def settings(self, content: bytes) -> Mapping[str, str]:
+        """The settings of a property list, but for the log that every agent writes."""
+        try:
+            variables = plistlib.loads(content)["EnvironmentVariables"]
+            read = {str(name): str(value) for name, value in variables.items()}
+        except (plistlib.InvalidFileException, ExpatError, LookupError, TypeError, AttributeError):
+            return {}
+        if read.get("PDPP_LOG_FILE") == self._log_file:
+            del read["PDPP_LOG_FILE"]
+        return _ours(read)
+
     def starting(self) -> Sequence[Sequence[str]]:
         """Known, started, and started again later."""
         return (("launchctl", "bootstrap", f"gui/{self.user_id}", str(self.path)),)
@@ -194,9 +232,14 @@ class LaunchAgent:
 
 
 def service_app(
-    manager: Callable[[], ServiceManager], command: Callable[[], ServerCommand], run: Run
+    manager: Callable[[], ServiceManager],
+    command: Callable[[Mapping[str, str]], ServerCommand],
+    run: Run,
 ) -> cyclopts.App:
-    """The command group `pdpp service`."""
+    """The command group `pdpp service`.
+
+    Shapes: `command` takes the settings that the service has and answers how it runs from now on.
+    """
     app = cyclopts.App(name="service", help="Start the server automatically at login.")
 
     @app.command
@@ -205,8 +248,9 @@ def service_app(
     ) -> None:
         """Start the server now, at every login, and again when it fails.
 
-        The service uses the PDPP_ variables set for this command. Run the command again to change
-        them.
+        The service uses the PDPP_ variables set for this command, and keeps those that it was
+        installed with. To change one, set it and run the command again; to drop one, set it to an
+        empty value.
 
         Parameters
         ----------
@@ -214,12 +258,15 @@ def service_app(
             Start the service now. With --no-start, only write its file.
         """
         service, out = manager(), console()
+        given = _given(service)
+        planned = command(given)
         if start and service.path.exists():
             _each(run, service.stopping())
         service.path.parent.mkdir(parents=True, exist_ok=True)
-        service.path.write_bytes(service.render(command()))
+        service.path.write_bytes(service.render(planned))
         service.path.chmod(0o600)
         out.print(f"Written: {service.path}", soft_wrap=True)
+        _tell_kept(given, planned.variables)
         if start:
             _must(run, service.starting())
             out.print(f"The server is running. Its log: {service.log_hint}", soft_wrap=True)
@@ -236,7 +283,9 @@ def service_app(
         service = manager()
         is_installed = service.path.exists()
         runs = is_installed and run(service.asking()).returncode == 0
-        is_current = is_installed and service.path.read_bytes() == service.render(command())
+        given = _given(service)
+        planned = command(given)
+        is_current = is_installed and service.path.read_bytes() == service.render(planned)
         if json:
             status_shown = {"installed": is_installed, "running": runs, "current": is_current}
             print_json({**status_shown, "path": str(service.path)})
@@ -250,10 +299,8 @@ def service_app(
             }
             print_facts(facts.items(), console())
             if is_installed and not is_current:
-                words().print(
-                    "The settings have changed since the service was installed. "
-                    "Update the service: pdpp service install"
-                )
+                words().print(_difference(given, _chosen(planned.variables)), soft_wrap=True)
+                words().print("Update the service: pdpp service install")
         return 0 if runs else 69
 
     @app.command
@@ -262,11 +309,67 @@ def service_app(
         service = manager()
         if not service.path.exists():
             raise CommandError("not_found", "No service is installed.", "")
+        given = _given(service)
         _each(run, service.stopping())
         service.path.unlink()
         console().print(f"Removed: {service.path}", soft_wrap=True)
+        if given:
+            _tell_again(given)
 
     return app
+
+
+def _given(service: ServiceManager) -> Mapping[str, str]:
+    """What the installed service was given; nothing where none is installed."""
+    if not service.path.exists():
+        return {}
+    return _chosen(service.settings(service.path.read_bytes()))
+
+
+def _chosen(variables: Mapping[str, str]) -> Mapping[str, str]:
+    """Settings in order, without the one that every service has."""
+    every = {"PDPP_DATA_DIR": str(Settings().data_dir.expanduser())}
+    return {name: value for name, value in sorted(variables.items()) if every.get(name) != value}
+
+
+def _tell_kept(given: Mapping[str, str], planned: Mapping[str, str]) -> None:
+    """Say which settings the service keeps, and which it had."""
+    out = console()
+    kept = [name for name in given if planned.get(name) == given[name]]
+    dropped = [name for name in given if name not in _chosen(planned)]
+    if kept:
+        out.print(
+            f"The service keeps these settings: {', '.join(kept)}. To drop one, install with an "
+            f"empty value: {kept[0]}= pdpp service install",
+            soft_wrap=True,
+        )
+    if dropped:
+        out.print(f"The service no longer has these settings: {', '.join(dropped)}", soft_wrap=True)
+
+
+def _tell_again(given: Mapping[str, str]) -> None:
+    """Print the command that installs a service with these settings."""
+    shown = {name: _without_password(value) for name, value in given.items()}
+    out = console()
+    out.print("To install the service again with the same settings:")
+    if shown != given:
+        out.print("(Put the password of your database in place of PASSWORD.)")
+    pairs = " ".join(f"{name}={shlex.quote(value)}" for name, value in shown.items())
+    out.print(plain(f"{pairs} {spelled('pdpp service install')}"), soft_wrap=True)
+
+
+def _difference(given: Mapping[str, str], planned: Mapping[str, str]) -> str:
+    names = sorted({name for name, _ in given.items() ^ planned.items()})
+    if not names:
+        return "The service was installed by another version, or another copy, of this program."
+    return f"This terminal and the service have different values of {', '.join(names)}."
+
+
+_PASSWORD = re.compile(r"(://[^/:@]*:)[^/]*(?=@)|([?&]password=)[^&]*")
+
+
+def _without_password(value: str) -> str:
+    return _PASSWORD.sub(lambda found: f"{found[1] or found[2]}PASSWORD", value)
 
 
 def _each(run: Run, commands: Sequence[Sequence[str]]) -> None:
@@ -306,14 +409,19 @@ def this_manager() -> ServiceManager:
     )
 
 
-def this_command() -> ServerCommand:
-    """The program that runs, with the settings that are set here and the data directory named."""
-    settings = settings_or_exit()
-    environ = {**set_variables(), "PDPP_DATA_DIR": str(settings.data_dir.absolute())}
+def this_command(given: Mapping[str, str]) -> ServerCommand:
+    """The program that runs, with the settings that are set here, then those `given` before.
+
+    The data directory is always named.  Raises: CommandError (`config`).
+    """
+    variables = usable(lambda: set_variables(given))
+    settings = usable(lambda: from_env(variables))
+    environ = {**variables, "PDPP_DATA_DIR": str(settings.data_dir.absolute())}
     for name, path in (
         ("PDPP_OWNER_PASSWORD_FILE", settings.owner_password_file),
         ("PDPP_METRICS_TOKEN_FILE", settings.metrics_token_file),
         ("PDPP_LOG_FILE", settings.log_file),
+        ("PDPP_BACKUP_DIR", settings.backup_dir),
     ):
         if path is not None:
             environ[name] = str(path.absolute())

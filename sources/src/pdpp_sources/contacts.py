@@ -189,7 +189,7 @@ def _contact(raw: bytes, position_text: str, position: int) -> Iterator[SourceIt
     organization, handles = next(iter(organizations), None), card.handles()
     shown_name = display or organization or next(iter([*emails, *phones]), None)
     if shown_name is None:
-        raise BadRecord("bad_record", "the card contains no name")
+        raise BadRecord("bad_record", "the contact card has no name")
     uid = card.text("UID")
     data: Data = {
         "id": stable_id("person", uid)

@@ -126,7 +126,7 @@ MESSAGES = chat_messages(
     ],
     chat="channel",
     traffic=(
-        "Who wrote when and where",
+        "Who wrote, when and in which channel",
         ["channel_name", "sent_at", "author_id", "author_name"],
     ),
     parents={"author": ("people", "author_id")},

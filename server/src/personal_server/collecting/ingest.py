@@ -120,7 +120,7 @@ class _IngestCall:
                 continue
             index, self._attempted = self._attempted, self._attempted + 1
             if index >= MAX_LINES:
-                raise BodyTooLarge("One call can write at most 10,000 lines.", param="body")
+                raise BodyTooLarge("One request can write at most 10,000 lines.", param="body")
             try:
                 write = self._checker.check(text)
             except LineRefused as refused:

@@ -47,7 +47,7 @@ BUTTONS = {
     ),
     "resume": (
         message("Allow imports"),
-        message("Imports and programs can add records to this account again."),
+        message("This account is active again: imports and programs can add records to it."),
     ),
     "revoke": (
         message("Block all apps"),

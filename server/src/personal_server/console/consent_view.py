@@ -291,9 +291,8 @@ class StreamView:
 
     @property
     def in_short(self) -> Text:
-        """The fields that are given, in a line."""
-        words = [field.words for field in self.granted_fields if not field.fixed]
-        return listed(words or [field.words for field in self.granted_fields])
+        """All fields that are given, in a line; those that always are come last."""
+        return listed([each.words for each in sorted(self.granted_fields, key=lambda f: f.fixed)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -393,7 +392,7 @@ def _changed(review: Review) -> ChangedView | None:
     if holding is None:
         return None
     end_ns = holding.expires_at_ns
-    end = message("as agreed before: no end date")
+    end = message("unchanged: no end date")
     if end_ns is not None:
         end = message("as agreed before: %(day)s", day=Day(end_ns))
     return ChangedView(holding, end, review.reaches_further)

@@ -14,7 +14,7 @@ from personal_server.storage.authorization_rows import ReadingAlarmRow
 
 HOW: Mapping[str, Text] = {
     "query_records": message("listed records"),
-    "aggregate": message("counted or summed records"),
+    "aggregate": message("only counts and totals of records"),
     "search": message("searched"),
     "fetch": message("opened a record"),
     "read_record_field": message("read a long text"),

@@ -42,7 +42,7 @@ _KINDS = (
     (ADDRESS_BOOKS, message("Contacts")),
 )
 REFUSED = message(
-    "The server of the account refused the name or the password. It was tried once, and nothing was"
+    "Your provider refused the user name or the password. It was tried once, and nothing was"
     " saved. Many providers want a password made for programs, not that of the account."
 )
 REFUSED_SINCE = message(

@@ -62,7 +62,7 @@ def no_url(url: str) -> None:
 
 CHANNEL_WORDS: dict[str, Text] = {
     ChannelKind.DESKTOP: message("on the desktop of the server's machine"),
-    ChannelKind.WEBHOOK: message("by a call of this address"),
+    ChannelKind.WEBHOOK: message("by a request to this address"),
     ChannelKind.PUSH: message("in this browser"),
 }
 OUTCOME_WORDS: dict[str, Text] = {

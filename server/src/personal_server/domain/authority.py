@@ -51,7 +51,7 @@ class TimeConstraint:
     def __post_init__(self) -> None:
         """A constraint without a bound, or with an empty window, is malformed."""
         if self.since_ns is None and self.until_ns is None:
-            raise GrantInvalid("The time constraint has neither start nor end.")
+            raise GrantInvalid("The time range has neither a start nor an end.")
         if None not in (self.since_ns, self.until_ns) and self.since_ns >= self.until_ns:  # type: ignore[operator]
             raise GrantInvalid("The time constraint does not end after its start.")
 

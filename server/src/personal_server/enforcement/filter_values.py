@@ -116,7 +116,7 @@ def _beyond_ranges(
             if not part or len(part) > MAX_MATCH_CHARS:
                 raise InvalidFilter(
                     message(
-                        "'%(operator)s' takes 1 to %(most)s characters.",
+                        "'%(operator)s' needs a value of 1 to %(most)s characters.",
                         operator=operator,
                         most=MAX_MATCH_CHARS,
                     ),

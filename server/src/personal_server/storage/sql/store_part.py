@@ -48,7 +48,7 @@ def writable(session: Session, subject_id: str, connection_id: str) -> str:
         raise ConnectionNotWritable("The owner blocked this account.")
     if connector_key == persons.CONNECTOR_KEY:
         raise ConnectionNotWritable(
-            "The server computes persons from the records of other accounts, so "
+            "The server makes the list of persons from your other records, so "
             "nothing can be written here."
         )
     return connector_key

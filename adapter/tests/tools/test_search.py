@@ -124,15 +124,15 @@ async def test_an_excerpt_that_is_the_whole_field_says_where_it_was_cut_too() ->
     rs = world()
     text = "invoice " * 23
     excerpt = {"field_path": "body", "preview_text": text, "start_chars": 0, "total_chars": 184}
-    hits = [_hit(number, evidence_excerpts=[excerpt]) for number in range(1, 41)]
+    hits = [_hit(number, evidence_excerpts=[excerpt]) for number in range(1, 37)]
     rs.script = lambda _: Answer(200, {"object": "list", "data": hits, "has_more": False})
-    found = await ask(rs, "search", {"query": "invoice", "limit": 40}, is_ours=True)
-    assert len(found.structured["results"]) == 40
+    found = await ask(rs, "search", {"query": "invoice", "limit": 36}, is_ours=True)
+    assert len(found.structured["results"]) == 36
     cuts = [line for line in found.text.split("\n") if line.startswith("cut: ")]
     (ladder,) = (hit["content_ladder"] for hit in found.structured["results"][:1])
     assert (ladder[0]["shown_chars"], ladder[0]["total_chars"]) == (120, 184)
     assert cuts[0].startswith("cut: body 120/184 read_record_field {")
-    assert cuts[1:] == ["cut: body 120/184 from 0"] * 39
+    assert cuts[1:] == ["cut: body 120/184 from 0"] * 35
 
 
 async def test_of_many_hits_an_id_that_spells_nothing_keeps_its_parts() -> None:

@@ -98,6 +98,30 @@ def test_a_program_that_does_not_answer_changes_nothing(machine: Machine, tmp_pa
     assert (tmp_path / "data.failed-0.2.0").is_dir()
 
 
+def test_who_does_not_wait_has_everything_as_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    release = Signed(tmp_path / "release", WORKS)
+    program, data = tmp_path / "pdpp", tmp_path / "data"
+    program.write_text("the old one")
+    data.mkdir()
+    (data / "config.toml").write_text("old")
+    found = downloaded(release.program, platform.machine())
+    planned = Upgrade(OneFile(program), data / "personal-server.sqlite3", found)
+    planned.replace_program()
+    (data / "config.toml").write_text("new")
+
+    def interrupted(*_: object) -> bool:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("personal_server.app.upgrades._is_live", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        planned.try_out({"PDPP_DATA_DIR": str(data)})
+    assert program.read_text() == "the old one"
+    assert (data / "config.toml").read_text() == "old"
+    assert (planned.failed_data / "config.toml").read_text() == "new"
+
+
 def test_a_running_server_is_not_upgraded_under_its_feet(empty: Machine, tmp_path: Path) -> None:
     release = Signed(tmp_path / "release", WORKS)
     with empty.running():

@@ -98,15 +98,21 @@ class Upgrade:
     def try_out(self, environ: Mapping[str, str]) -> None:
         """Start the new program on the data until it answers, then stop it.
 
-        Raises: NewProgramFailed, after the old program and the old data were put back.
+        Raises: NewProgramFailed and what interrupts the wait, after the old program and the old
+            data were put back.
         """
-        if _answers(self.installation.program, environ):
-            return
+        try:
+            if not _answers(self.installation.program, environ):
+                raise NewProgramFailed
+        except BaseException:
+            self._put_back()
+            raise
+
+    def _put_back(self) -> None:
         self.installation.put_back()
         shutil.rmtree(self.failed_data, ignore_errors=True)
         self.data_dir.replace(self.failed_data)
         self.kept_data.replace(self.data_dir)
-        raise NewProgramFailed
 
 
 def _answers(program: Path, environ: Mapping[str, str]) -> bool:

@@ -79,8 +79,8 @@ def _carry_out(planned: Upgrade, settings: Settings, known: Path) -> None:
     _require_room(planned)
     claim = claim_database(settings)
     try:
-        planned.replace_program()
         known.write_text(planned.release.signer, encoding="ascii")
+        planned.replace_program()
     except ReleaseRefused as refused:
         raise CommandError("export_unsafe", str(refused)) from None
     except NotInstalled:

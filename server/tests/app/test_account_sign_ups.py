@@ -10,6 +10,7 @@ import orjson
 import pytest
 
 from pdpp_kernel.errors import InvalidRequest, InvalidState
+from pdpp_sources.mailbox_messages import SignIn
 from personal_server.app import account_sign_ups
 from personal_server.app.account_sign_ups import MAILBOX, StoredSignUps
 from personal_server.app.feed_secrets import FILE, FeedSecrets
@@ -156,9 +157,9 @@ def test_a_password_that_was_refused_while_folders_are_chosen_is_not_tried_again
 ) -> None:
     tried: list[str] = []
 
-    def refused_at(place: MailPlace, password: str) -> list[SeenFolder]:
-        tried.append(password)
-        if password != PASSWORD:
+    def refused_at(place: MailPlace, sign_in: SignIn) -> list[SeenFolder]:
+        tried.append(sign_in.password)
+        if sign_in.password != PASSWORD:
             raise FetchTrouble("sign_in_refused")
         return []
 

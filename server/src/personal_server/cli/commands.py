@@ -60,7 +60,13 @@ COMMANDS: Commands = {
     "reach": (
         START,
         "personal_server.cli.reach:reach",
-        "Find out whether your phone, or Claude and ChatGPT on the web, reach this server.",
+        (
+            "Find out whether your phone, or Claude and ChatGPT on the web, reach this server.\n"
+            "\n"
+            "Looks for a tunnel that is installed here (Tailscale, cloudflared), says what "
+            "to type to\nlead it to this server, and asks the public address as each MCP host "
+            "does. Nothing is\nchanged unless you ask for it."
+        ),
     ),
     "records": (
         LOOK,

@@ -67,7 +67,7 @@ MESSAGES = chat_messages(
         message_author("author", "Name or number of its author; me"),
         author_kind(),
         person(
-            sensitive(word("number", "Number of its author, but yours")),
+            sensitive(caseless(word("number", "Number of its author, but yours"))),
             PersonForm.WRITTEN,
             named_by="author",
         ),

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import io
+import shutil
 import tempfile
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 
 from PIL import Image
@@ -20,13 +23,24 @@ COLORS = 128
 
 def main() -> None:
     """Photograph everything."""
-    with tempfile.TemporaryDirectory() as folder, site(Path(folder)) as running:
+    with _home() as folder, site(folder) as running:
         addresses = prepare(running)
         for screen, width in WIDTHS.items():
             for dark in (False, True):
                 name = f"{screen}-{'dark' if dark else 'light'}"
                 with chromium(width=width, dark=dark) as driver:
                     _photograph_all(driver, running, addresses, name, width)
+
+
+@contextmanager
+def _home() -> Generator[Path]:
+    """A folder with a name of its own: pages show where files lie, and pictures are published."""
+    folder = Path(tempfile.gettempdir(), "ada")
+    folder.mkdir(mode=0o700)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder)
 
 
 def _photograph_all(

@@ -138,10 +138,14 @@ def test_a_mailbox_is_signed_in_to_at_its_provider(commands: Commands, tmp_path:
         assert commands.run("sign-in", "ada@example.org") == 0
         assert provider.asked == {"client_id": "c", "scope": "mail"}
         assert (tmp_path / "data" / FILE).read_bytes() != sealed
-    commands.types("a password\n")
-    assert commands.run("password", "ada@example.org") == 0
-    assert commands.json("list")[0]["sign_in_ends"] is None
-    assert commands.run("sign-in", "ada@example.org") == 64
+        commands.types("a password\n")
+        assert commands.run("password", "ada@example.org") == 0
+        assert commands.json("list")[0]["sign_in_ends"] is None
+        assert commands.run("sign-in", "ada@example.org") == 64
+        # the client went with what was kept, as it does with a restore
+        assert commands.run("sign-in", "ada@example.org", *asks, "--client-id", "d") == 0
+        assert provider.asked == {"client_id": "d", "scope": "mail"}
+        assert commands.json("list")[0]["sign_in_ends"]
 
 
 @pytest.mark.parametrize(

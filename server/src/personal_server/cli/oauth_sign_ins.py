@@ -10,6 +10,9 @@ import sys
 import time
 from dataclasses import dataclass
 from getpass import getpass
+from typing import Annotated
+
+from cyclopts import Parameter
 
 from pdpp_kernel.errors import InvalidRequest
 from pdpp_mcp_server.commands.failures_shown import CommandError
@@ -21,6 +24,7 @@ from personal_server.app.feed_secrets import FeedSecrets
 from personal_server.app.mailbox_runs import KIND, MailPlace
 from personal_server.app.oauth_access import access_of
 from personal_server.app.oauth_flows import OAuthClient, provider_named
+from personal_server.app.stores import Stores
 from personal_server.cli.feed_lines import Flag, feed_named
 from personal_server.cli.kept_data import open_kept_stores
 from personal_server.feeds.fetched_batches import FetchTrouble
@@ -82,32 +86,47 @@ def signed_in(
     return access.text, ends_ns
 
 
-def sign_in(feed: str, /, *, browser: Flag = False) -> None:
+def sign_in(
+    feed: str, /, *, anew: Annotated[OAuthOptions | None, Parameter(name="*")] = None
+) -> None:
     """Sign in to a mailbox again, where a provider's own sign-in ended, and let its feed go on.
+
+    The client is the one that the feed has. Name it anew with --oauth where that is lost, as after
+    a restore, or where the feed had a password.
 
     Parameters
     ----------
     feed
         The name or id of the feed.
-    browser
-        Sign in with a browser on this machine, also where a code would do.
     """
+    options = anew or OAuthOptions()
     with open_kept_stores() as stores:
         row = feed_named(stores, feed)
-        access = access_of(FeedSecrets.of(stores).password(row.feed_id) or "")
-        if row.kind != KIND or access is None:
+        if row.kind != KIND:
             raise CommandError(
-                "usage", "This feed signs in with a password.", "Give it: pdpp feed password"
+                "usage", "This feed has no mailbox.", "Give a password: pdpp feed password"
             )
         try:
             user = MailPlace.of(row.place).user
         except FetchTrouble as trouble:
             raise CommandError(trouble.code, "The feed has no address.", "Add it again.") from None
-        provider = provider_named(access.provider, access.scope, network_exchange)
-        client = OAuthClient(access.provider, provider, access.client_id, access.client_secret)
-        text, ends_ns = signed_in(client, user, stores.clock(), with_browser=browser)
+        client = options.client() if options.oauth else _kept_client(stores, row.feed_id)
+        text, ends_ns = signed_in(client, user, stores.clock(), with_browser=options.browser)
         new_password(stores, row, text, ends_ns)
     words().print("Signed in. The feed goes on." + ends_hint(ends_ns), markup=False)
+
+
+def _kept_client(stores: Stores, feed_id: str) -> OAuthClient:
+    """The client by which the feed signed in last.  Raises: CommandError."""
+    access = access_of(FeedSecrets.of(stores).password(feed_id) or "")
+    if access is None:
+        raise CommandError(
+            "usage",
+            "No client of this feed is kept here.",
+            "Give a password: pdpp feed password. Or name the client: --oauth and --client-id",
+        )
+    provider = provider_named(access.provider, access.scope, network_exchange)
+    return OAuthClient(access.provider, provider, access.client_id, access.client_secret)
 
 
 def ends_hint(ends_ns: int | None) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from pdpp_kernel.source_item import Skipped
 from sources.tests.reading import read_path, records_of, skips_of
 from sources.tests.specimens.files import as_folder
 from sources.tests.specimens.google_voice import (
@@ -68,6 +69,16 @@ def test_a_file_is_found_without_its_ending(tmp_path: Path) -> None:
         11,
     )
     assert lost["size_bytes"] is None
+
+
+def test_a_file_that_no_page_mentions_is_named(tmp_path: Path) -> None:
+    stray = f"{CALLS}/Bo Adair - Text - 2024-01-15T08_00_00Z-4-1.jpg"
+    items = [item for _, item in read_path(as_folder({**FILES, stray: b"a roll"}, tmp_path))]
+    named = items[-1]
+    assert isinstance(named, Skipped)
+    assert (named.where, named.code) == (stray, "unknown_record_type")
+    assert named.position >= max(item.position for item in items)
+    assert [item for _, item in read_path(tmp_path, named.position)] == [named]
 
 
 def test_equal_messages_of_one_instant_are_each_a_record(tmp_path: Path) -> None:

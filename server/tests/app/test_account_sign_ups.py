@@ -16,6 +16,7 @@ from personal_server.app.account_sign_ups import MAILBOX, StoredSignUps
 from personal_server.app.feed_secrets import FILE, FeedSecrets
 from personal_server.app.feeding import feed_engine, feed_store
 from personal_server.app.mailbox_runs import MailPlace
+from personal_server.app.oauth_access import OAuthAccess
 from personal_server.app.stores import Stores, open_stores
 from personal_server.feeds.feed_states import FeedState
 from personal_server.feeds.fetched_batches import ADDRESS_BOOKS, CALENDARS, FOLLOW, FetchTrouble
@@ -176,6 +177,18 @@ def test_a_password_that_was_refused_while_folders_are_chosen_is_not_tried_again
     sign_ups.give_password(rows(stores)[0], PASSWORD)
     assert sign_ups.folders(rows(stores)[0]) == []
     assert (rows(stores)[0].state, rows(stores)[0].code) == ("paused", None)
+
+
+def test_a_password_does_not_replace_tokens(stores: Stores) -> None:
+    sign_ups = StoredSignUps(stores)
+    (feed,) = sign_ups.add(wanted(address="ada@gmx.de", kinds=frozenset({CALENDARS})))
+    assert not sign_ups.signs_in_by_tokens(feed)
+    tokens = OAuthAccess("google", "", "", "id", None, "renewal", "access", 0).text
+    FeedSecrets.of(stores).keep(feed.feed_id, tokens)
+    with pytest.raises(InvalidState):
+        sign_ups.give_password(feed, PASSWORD)
+    assert FeedSecrets.of(stores).password(feed.feed_id) == tokens
+    assert sign_ups.signs_in_by_tokens(feed)
 
 
 def test_a_server_that_lets_everybody_wait_takes_few_workers(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from shlex import quote
 
 import pytest
 
@@ -30,6 +31,7 @@ class FakeSignUps:
     asked: list[WantedAccount] = field(default_factory=list[WantedAccount])
     told: list[object] = field(default_factory=list[object])
     has_keyring: bool = False
+    has_tokens: bool = False
 
     def add(self, wanted: WantedAccount) -> list[FeedRow]:
         self.asked.append(wanted)
@@ -48,6 +50,9 @@ class FakeSignUps:
     def choose(self, feed: FeedRow, chosen: Sequence[str], deletions: str) -> None:
         self.told.append((tuple(chosen), deletions))
         self.feeds[:] = [replace(feed, state="running")]
+
+    def signs_in_by_tokens(self, feed: FeedRow) -> bool:
+        return self.has_tokens
 
     def give_password(self, feed: FeedRow, password: str) -> None:
         self.told.append(password)
@@ -169,3 +174,21 @@ def test_folders_that_cannot_be_listed_leave_the_way_to_another_password(
     page = signed.get(FEED)
     assert marked(page, "problem")
     assert dict(page.form(f"{FEED}/password")).keys() == {"_csrf", "password"}
+
+
+@pytest.mark.parametrize(
+    "over",
+    [
+        {"state": "needs_you", "code": "sign_in_ended"},
+        {"state": "needs_you", "code": "sign_in_missing"},
+        {"state": "paused", "place": "gone"},
+    ],
+)
+def test_a_feed_that_signs_in_by_tokens_shows_the_command_and_no_form_for_a_password(
+    sign_ups: FakeSignUps, signed: Browser, over: dict[str, str]
+) -> None:
+    sign_ups.has_tokens = True
+    sign_ups.feeds.append(a_feed(kind=MAILBOX, name="Ada's mail", **over))
+    page = signed.get(FEED)
+    assert marked(page, "sign-in")[0].endswith(f" feed sign-in {quote(sign_ups.feeds[0].name)}")
+    assert 'type="password"' not in page.text

@@ -343,10 +343,21 @@ class StoredSignUps:
             ),
         )
 
+    def signs_in_by_tokens(self, feed: FeedRow) -> bool:
+        """Whether tokens that can be renewed are kept in the place of its password."""
+        from personal_server.app.oauth_access import access_of  # noqa: PLC0415 (few do)
+
+        return access_of(FeedSecrets.of(self.stores).password(feed.feed_id) or "") is not None
+
     def give_password(self, feed: FeedRow, password: str) -> None:
-        """Keep a new one.  Raises: InvalidRequest."""
+        """Keep a new one.  Raises: InvalidRequest, InvalidState."""
         if not password:
             raise InvalidRequest("Something is missing.", param="password")
+        if self.signs_in_by_tokens(feed):
+            raise InvalidState(
+                "This feed signs in at the provider, without a password.",
+                next_step="Sign in again with `pdpp feed sign-in`.",
+            )
         new_password(self.stores, feed, password)
 
     def fill(self, feed: FeedRow, account: str) -> None:

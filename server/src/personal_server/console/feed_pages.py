@@ -6,6 +6,7 @@ Source: docs/contract/feeds.md 8.1.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
@@ -52,7 +53,7 @@ REFUSED_SINCE = message(
 WHOSE = message(
     "You have accounts that may hold the same records. Choose the account that this fills."
 )
-_OF_PASSWORDS = frozenset({SIGN_IN_REFUSED, "sign_in_missing"})
+_OF_SIGN_INS = frozenset({SIGN_IN_REFUSED, "sign_in_missing", "sign_in_ended"})
 _SOURCES = {MAILBOX: "mail", CALENDARS: "calendar", ADDRESS_BOOKS: "contacts"}
 PASSWORDS: Mapping[Password, Text] = {
     Password.APP: message("needs an app password"),
@@ -146,6 +147,7 @@ class FeedPages:
         first = feed.succeeded_at_ns is None
         of = visit.query.get("of", "")
         problem = {SIGN_IN_REFUSED: REFUSED_SINCE, UNCLEAR: WHOSE}.get(feed.code or "")
+        wants_sign_in = feed.state == FeedState.NEEDS_YOU and feed.code in _OF_SIGN_INS
         values |= {
             "choices": self._accounts(feed) if feed.code == UNCLEAR else (),
             "asks_account": feed.code == UNCLEAR,
@@ -156,7 +158,8 @@ class FeedPages:
             "is_first": first,
             "state": feed.state,
             "problem": problem,
-            "wants_password": feed.state == FeedState.NEEDS_YOU and feed.code in _OF_PASSWORDS,
+            "wants_sign_in": wants_sign_in,
+            "command": self._command(feed) if wants_sign_in else None,
         }
         return self.pages.show(visit, "feed.html", values)
 
@@ -178,7 +181,7 @@ class FeedPages:
         return self.pages.go(visit, f"{ROOT}/{feed.feed_id}?of={sum(ticked.values())}")
 
     def give_password(self, visit: PageRequest) -> Response:
-        """Keep another password.  Raises: NotFound, InvalidRequest."""
+        """Keep another password.  Raises: NotFound, InvalidRequest, InvalidState."""
         feed = self._feed(visit)
         self.sign_ups().give_password(feed, visit.value("password") or "")
         return self.pages.go(visit, f"{ROOT}/{feed.feed_id}")
@@ -233,8 +236,14 @@ class FeedPages:
         values |= {
             "folders": [FolderRow(each) for each in seen[:MOST_SHOWN]],
             "problem": problem,
+            "command": None if problem is None else self._command(feed),
         }
         return self.pages.show(visit, "feed_folders.html", values)
+
+    def _command(self, feed: FeedRow) -> str | None:
+        """What signs in again where no password does."""
+        by_tokens = self.sign_ups().signs_in_by_tokens(feed)
+        return shlex.join(("feed", "sign-in", feed.name)) if by_tokens else None
 
     def _accounts(self, feed: FeedRow) -> list[Connection]:
         """Those of the source that reads what the feed fetches."""

@@ -69,8 +69,15 @@ class AccountSignUps(Protocol):
         """Begin to fetch these folders, or the usual ones.  Raises: InvalidState."""
         ...
 
+    def signs_in_by_tokens(self, feed: FeedRow) -> bool:
+        """Whether its owner signed in at a provider instead of giving a password."""
+        ...
+
     def give_password(self, feed: FeedRow, password: str) -> None:
-        """Keep a new password, and let the feed go on.  Raises: InvalidRequest."""
+        """Keep a new password, and let the feed go on.
+
+        Raises: InvalidRequest; InvalidState where tokens sign in.
+        """
         ...
 
     def fill(self, feed: FeedRow, account: str) -> None:

@@ -116,8 +116,8 @@ MOST_CHANGES = 1_000
 
 _Position = tuple[str, int, int, int, int, int, list[tuple[str, str]], int, *tuple[Any, ...]]
 """Of a cursor, which is sealed: digest of the ranking, how many hits its first page was to have,
-the first hit of this page, and the figures of `SearchCoverage`; where it was searched by meaning,
-what tells the model, and how many records were not embedded.
+the first hit of this page, and the figures of `SearchCoverage`; the last three (what tells the
+model, how many records were not embedded, whether only the best are hits) only where one is needed.
 """
 
 
@@ -565,8 +565,10 @@ def _continued(
             recovery={"cursor": None},
         )
     pairs = tuple((each[0], each[1]) for each in lost)
-    unembedded = meant[1] if meant else 0
-    findings = SearchCoverage(ranked, truncated, searched, pairs, pending, _mode(read), unembedded)
+    unembedded, is_best_only = meant[1] if meant else 0, any(meant[2:])
+    findings = SearchCoverage(
+        ranked, truncated, searched, pairs, pending, _mode(read), unembedded, is_best_only
+    )
     return _Turn(kept.hits, findings, first_limit, kept.questions, kept.relaxed, begin=begin)
 
 
@@ -663,7 +665,11 @@ def _next_cursor(ports: ReadPorts, read: AuthorizedSearch, turn: _Turn, end: int
         findings.searched_sources,
         findings.lost,
         findings.pending,
-        *([] if findings.mode is SearchMode.WORDS else [_model(read), findings.unembedded]),
+        *(
+            [_model(read), findings.unembedded, findings.is_best_only]
+            if findings.mode is not SearchMode.WORDS or findings.is_best_only
+            else []
+        ),
     )
     place = CursorPlace(_request(read), sources_digest(read.sources), position)
     return seal_place(ports.sealer, TokenUse.SEARCH, place)

@@ -6,6 +6,7 @@ from typing import Any
 import orjson
 import pytest
 
+from pdpp_kernel.errors import QueryTimeout
 from personal_server.domain.authority import ReadAuthority
 from personal_server.domain.declaration_document import parse_declaration
 from personal_server.enforcement.authority import read_authority
@@ -99,6 +100,19 @@ def test_twins_follow_every_write(door: Door, place: str, any_store: RecordStore
     assert twins(door, target, access()) == [("shop", "Nett o", 1), ("shop", "netto", 1)]
     narrow = access(resources=("s1", "s5"))
     assert twins(door, target, narrow) == [("shop", "netto", 1)]
+
+
+def test_twins_that_were_not_found_in_time_are_looked_for_again(
+    door: Door, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def too_long(*_: object) -> None:
+        raise QueryTimeout("The read took too long.")
+
+    target = f"{LIST}&filter[shop]=Netto"
+    with monkeypatch.context() as slow:
+        slow.setattr("personal_server.reading.empty_answers.values_plan", too_long)
+        assert twins(door, target, access()) == []
+    assert twins(door, target, access()) == [("shop", "NETTO", 1), ("shop", "Nett o", 1)]
 
 
 @pytest.mark.parametrize("place", [LIST, FIGURE])

@@ -83,8 +83,9 @@ def _alike(
         alike = Alike()
         for value, count in visible_values(snapshot, sources, condition, others).items():
             alike.setdefault(_plain(value), []).append((value, count))
-        kept[_MOST_KEPT - 1 :] = []
-        kept.insert(0, (plan, alike))
+        if alike:  # without any, there may have been no time to look
+            kept[_MOST_KEPT - 1 :] = []
+            kept.insert(0, (plan, alike))
     return alike
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from pdpp_kernel.values import NANOSECONDS
 from pdpp_mcp_server.rs_client.authorization_flows import DeviceOffer, PollWait
-from pdpp_mcp_server.rs_client.discovery import network_exchange
+from pdpp_mcp_server.rs_client.discovery import ProviderExchange, network_exchange
 from personal_server.app.feed_secrets import FeedSecrets
 from personal_server.app.oauth_access import access_of, access_token
 from personal_server.app.oauth_flows import OAuthClient, provider_named
@@ -82,6 +82,25 @@ def test_a_token_is_renewed_by_one_of_many_that_need_it(
     access = access_of(secrets.password(fed.feed_id) or "")
     assert access is not None
     assert access.refresh_token == "refresh-2"
+
+
+@pytest.mark.parametrize("chosen", ["a password", None])
+def test_what_its_owner_chose_while_a_sign_in_was_renewed_stays(
+    provider: OAuthProviderDouble, feed_of: FeedOf, chosen: str | None
+) -> None:
+    fed = feed_of("imap://ada@127.0.0.1:1", by_code(provider))
+    secrets = FeedSecrets.of(fed.stores)
+
+    def meanwhile() -> ProviderExchange:
+        secrets.forget(fed.feed_id)
+        if chosen is not None:
+            secrets.keep(fed.feed_id, chosen)
+        return network_exchange()
+
+    with pytest.raises(FetchTrouble) as trouble:
+        access_token(secrets, fed.feed_id, meanwhile)
+    assert trouble.value.code == "provider_unreachable"
+    assert (secrets.password(fed.feed_id), provider.renewals) == (chosen, 1)
 
 
 def test_a_provider_that_does_not_answer_ends_nothing(

@@ -68,11 +68,14 @@ def access_token(
     path = secrets.path.with_suffix(".renewal")
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600), "wb") as turn:
         lock(turn)
-        access = access_of(secrets.password(feed_id) or "")
+        kept = secrets.password(feed_id)
+        access = access_of(kept or "")
         if access is None:
             raise FetchTrouble("sign_in_missing")
         if access.access_ends_ns - LEAST_SECONDS * NANOSECONDS < secrets.clock():
             access = _renewed(access, exchange(), secrets.clock())
+            if secrets.password(feed_id) != kept:  # signed in anew meanwhile, or the feed removed
+                raise FetchTrouble(PROVIDER_UNREACHABLE)
             secrets.keep(feed_id, access.text)
         return access.access_token
 

@@ -28,6 +28,7 @@ class OAuthProviderDouble:
 
     user: str
     address: str = ""
+    client_secret: str | None = None
     lasts_seconds: int = 3_600
     renewable_seconds: int | None = None
     active: set[str] = field(default_factory=set[str])
@@ -58,6 +59,8 @@ class OAuthProviderDouble:
 
     def token_answer(self, form: dict[str, str]) -> dict[str, object]:
         """What the token endpoint answers."""
+        if form.get("client_secret") != self.client_secret:
+            return {"error": "invalid_client"}
         match form.get("grant_type"):
             case "refresh_token" if form.get("refresh_token") == self._refresh != "":
                 self.renewals += 1
@@ -84,6 +87,8 @@ class OAuthProviderDouble:
                     "token_endpoint": f"{self.address}/token",
                     "device_authorization_endpoint": f"{self.address}/device",
                 }
+            case "/device" if form.get("client_secret") != self.client_secret:
+                return {"error": "invalid_client"}
             case "/device":
                 self.asked = form
                 return {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 
 import httpx2
 import pytest
@@ -122,6 +123,16 @@ def test_an_owner_signs_in_with_a_code_on_any_device(provider: OAuthProviderDoub
     assert [each.user_code for each in shown] == [USER_CODE]
     assert provider.asked == {"client_id": "client-1", "scope": "mail offline_access"}
     assert (access.access_token, access.refresh_token, ends_ns) == ("access-1", "refresh-1", None)
+
+
+def test_a_client_shows_its_secret_wherever_it_asks(
+    provider: OAuthProviderDouble, feed_of: FeedOf
+) -> None:
+    provider.client_secret = "secret-1"
+    client = replace(client_at(provider), client_secret="secret-1")
+    given = client.by_code(network_exchange(), lambda _: None, PollWait(lambda _: None, lambda: 0))
+    fed = feed_of("imap://ada@127.0.0.1:1", client.access(given, 0)[0].text)
+    assert access_token(FeedSecrets.of(fed.stores), fed.feed_id) == "access-2"
 
 
 def test_an_owner_signs_in_with_a_browser_of_this_machine(provider: OAuthProviderDouble) -> None:

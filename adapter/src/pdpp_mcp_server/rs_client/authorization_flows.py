@@ -128,12 +128,15 @@ def poll_device(
     client_id: str,
     offer: DeviceOffer,
     waiting: PollWait,
+    client_secret: str | None = None,
 ) -> Mapping[str, object]:
     """The token response, once the owner has decided.
 
     Raises: ApprovalDenied, ApprovalExpired, RequestRefused, ProviderUnavailable.
     """
     form = {"grant_type": DEVICE_GRANT, "device_code": offer.device_code, "client_id": client_id}
+    if client_secret is not None:
+        form["client_secret"] = client_secret
     limit = offer.expires_in if waiting.timeout is None else min(waiting.timeout, offer.expires_in)
     until = waiting.monotonic() + limit
     interval = offer.interval

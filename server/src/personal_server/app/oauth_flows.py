@@ -48,10 +48,14 @@ class OAuthClient:
     ) -> Mapping[str, object]:
         """What the provider gives once its owner typed a code there.  Raises: CredentialError."""
         asked = {"client_id": self.client_id, "scope": self.provider.scope}
+        if self.client_secret is not None:
+            asked["client_secret"] = self.client_secret
         with closing(exchange.http):
             offer = begin_device(exchange, self._endpoints, asked)
             show(offer)
-            return poll_device(exchange, self._endpoints, self.client_id, offer, waiting)
+            return poll_device(
+                exchange, self._endpoints, self.client_id, offer, waiting, self.client_secret
+            )
 
     def by_browser(
         self,

@@ -28,6 +28,7 @@ from personal_server.app.own_export_head import is_own_export
 from personal_server.collecting.connections import create_connection, move_connection
 from personal_server.collecting.declarations import declare
 from personal_server.collecting.ingest import ingest
+from personal_server.collecting.persons import turn_on
 from personal_server.reading.export import (
     Enclosures,
     ExportArchive,
@@ -388,5 +389,6 @@ def test_what_the_owner_said_of_persons_comes_back(tmp_path: Path, form: str) ->
     machine.store.correct_persons(lambda _: told)
     path = exported(machine.store, tmp_path / f"all.{form}", form)
     other = Machine()
+    turn_on(other.store, 1, bytes)  # before anything is here
     other.run("import", path)
     assert other.store.person_corrections() == told

@@ -15,6 +15,7 @@ from typing import IO, cast
 import orjson
 
 from pdpp_kernel.declaration import Stream
+from pdpp_kernel.persons import CONNECTOR_KEY as PERSONS
 from pdpp_kernel.persons import NO_CORRECTIONS, Corrections
 from pdpp_kernel.record import blob_references
 from pdpp_kernel.source_declaration import SourceDeclaration
@@ -123,10 +124,13 @@ def restore_own_export(
 
 
 def _made_all(ports: ImportPorts, maker: ExportMaker) -> bool:
-    """Whether all that is here came from them: who is one person is said across accounts."""
+    """Whether all that is here came from them: who is one person is said across accounts.
+
+    The list of persons is made here, of the other accounts.
+    """
     with ports.store.snapshot() as snapshot:
-        connections = snapshot.connections()
-    return all(maker.made(ports.store, connection) for connection in connections)
+        accounts = [c for c in snapshot.connections() if c.connector_key != PERSONS]
+    return all(maker.made(ports.store, account) for account in accounts)
 
 
 def _declared(ports: ImportPorts, exported: SourceDeclaration) -> SourceDeclaration:

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from adapter.tests.rs_client.provider import ORIGIN
+from personal_server.cli.doctor import HOSTS
 from server.tests.cli.owner_desk import OwnerDesk
 from server.tests.cli.test_doctor import WholeProvider, by_code
 
@@ -107,6 +108,19 @@ def test_own_devices_are_led_here_without_everybody(desk: OwnerDesk, machine: Ma
     found = reached(desk, "--own", code=69)
     assert machine.started == ["serve --bg 7662"]
     assert "tailscale funnel" in found["tunnel"]["said"]
+
+
+def test_hosts_on_the_internet_do_not_reach_an_address_of_own_devices(
+    desk: OwnerDesk, machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PDPP_PUBLIC_URL", ORIGIN)
+    place = ORIGIN.removeprefix("https://")
+    status = {"BackendState": "Running", "Self": {"DNSName": f"{place}."}}
+    machine.tailscale(status, {"Web": {f"{place}:443": PROXY}})
+    found = reached(desk)
+    assert {found[name]["state"] for name in ("tunnel", "public_address", "Codex")} == {"good"}
+    in_cloud = [host.name for host in HOSTS if host.in_cloud]
+    assert {found[name]["state"] for name in in_cloud} == {"hint"}
 
 
 def test_claude_on_the_web_reaches_no_other_port(desk: OwnerDesk, machine: Machine) -> None:

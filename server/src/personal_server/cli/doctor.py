@@ -254,15 +254,22 @@ def _findings(
         )
 
 
-def host_findings(exchange: ProviderExchange, origin: str) -> Iterator[Finding]:
-    """What needs no decision of the owner: whether somebody answers, and what each host meets."""
+def host_findings(
+    exchange: ProviderExchange, origin: str, *, for_everybody: bool
+) -> Iterator[Finding]:
+    """What needs no decision of the owner: whether somebody answers, and what each host meets.
+
+    Shapes: `for_everybody`: the internet reaches the address, as far as this machine knows.
+    """
     reached = _gather(*REACHABLE, lambda: health_findings(exchange, origin))
     yield from reached
     if all(finding.state != WRONG or finding.code != REACHABLE[0] for finding in reached):
-        yield from _without_access(exchange, origin)
+        yield from _without_access(exchange, origin, for_everybody=for_everybody)
 
 
-def _without_access(exchange: ProviderExchange, origin: str) -> Iterator[Finding]:
+def _without_access(
+    exchange: ProviderExchange, origin: str, *, for_everybody: bool = True
+) -> Iterator[Finding]:
     yield from _gather(
         "sign_in_challenge", "Sign-in challenge", lambda: _check_challenge(exchange, origin)
     )
@@ -278,10 +285,10 @@ def _without_access(exchange: ProviderExchange, origin: str) -> Iterator[Finding
         provider = discover(exchange, origin)
     except CredentialError:
         return  # found above
+    is_open = for_everybody and urlsplit(provider.origin).hostname not in LOOPBACK_HOSTS
     for host in HOSTS:
-        yield from _gather(
-            "host", host.name, lambda host=host: _check_host(exchange, provider, host)
-        )
+        check = partial(_check_host, exchange, provider, host, is_open=is_open)
+        yield from _gather("host", host.name, check)
 
 
 def _check_challenge(exchange: ProviderExchange, origin: str) -> Iterator[Finding]:
@@ -394,7 +401,9 @@ def _allows(reply: JsonResponse) -> bool:
     return reply.ok and "access-control-allow-origin" in reply.headers
 
 
-def _check_host(exchange: ProviderExchange, provider: Provider, host: Host) -> Iterator[Finding]:
+def _check_host(
+    exchange: ProviderExchange, provider: Provider, host: Host, *, is_open: bool
+) -> Iterator[Finding]:
     """Say who asks as this host does, then open the authorization page as it does."""
     document = host.document
     metadata = exchange.get(provider.issuer + SERVER_PATH)
@@ -452,7 +461,7 @@ def _check_host(exchange: ProviderExchange, provider: Provider, host: Host) -> I
             ),
         )
         return
-    if host.in_cloud and urlsplit(provider.origin).hostname in LOOPBACK_HOSTS:
+    if host.in_cloud and not is_open:
         yield Finding(
             "host",
             host.name,

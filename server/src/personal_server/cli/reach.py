@@ -107,7 +107,8 @@ def _findings(
         yield Finding(*ADDRESS, SKIPPED, "there is none, so no host on the internet was tried")
         return
     yield _address_finding(settings, leading)
-    yield from host_findings(exchange, origin)
+    is_own = any(tunnel.address == origin and not tunnel.is_public for tunnel in leading)
+    yield from host_findings(exchange, origin, for_everybody=not is_own)
 
 
 def _started(tunnels: list[Tunnel], *, for_everybody: bool) -> Iterator[Finding]:

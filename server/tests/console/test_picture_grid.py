@@ -84,13 +84,15 @@ def test_a_thumbnail_is_as_small_as_the_picture_has_one(house: Household, browse
         (jpeg(size=100), "image/jpeg"),
         (large, "image/png"),
         (b"<html>", "image/png"),
+        (b"none<script>", "text/html"),
     )
     sizes = [thumbnail(browser, path, n).headers.get("content-length") for n in range(2)]
     assert sizes == [str(len(SMALL)), str(len(jpeg(size=100)))]
     kinds = [thumbnail(browser, path, n).headers["content-type"] for n in range(3)]
     assert kinds == ["image/jpeg", "image/jpeg", "image/svg+xml"]
     assert "sandbox" in thumbnail(browser, path, 2).headers["content-security-policy"]
-    assert thumbnail(browser, path, 3).error == "not_found"
+    assert {thumbnail(browser, path, n).headers["cache-control"] for n in range(3)} == {"no-store"}
+    assert [thumbnail(browser, path, n).error for n in (3, 4)] == ["not_found"] * 2
 
 
 def test_a_thumbnail_is_turned_as_its_picture_is() -> None:

@@ -98,6 +98,8 @@ PLACEHOLDER = (
     b'<path d="M50 103l20-24 14 16 10-11 17 19"/><circle cx="96" cy="69" r="6"/></svg>'
 )
 """What stands for a large picture without a thumbnail in it."""
+MARK_BYTES = 16
+"""Within these a picture says of which form it is."""
 RELATED_SHOWN, RELATED_COLUMNS = 6, 3
 AROUND_SHOWN = 10
 SANDBOX = "sandbox; default-src 'none'; frame-ancestors 'none'"
@@ -307,14 +309,10 @@ class RecordPages:
         """A picture or a text as it is; nothing in it runs or is loaded.  Raises: NotFound."""
         content, named = self._file(visit)
         kind = str(named.get("mime_type"))
-        shown = TEXTS.get(kind)
-        if kind in PICTURES:
-            offset, mark = PICTURES[kind]
-            begin = content.read(offset + len(mark))
-            shown = kind if begin[offset:] == mark else None
+        shown = kind if _is_picture(kind, content.read(MARK_BYTES)) else TEXTS.get(kind)
         if shown is None:
             content.close()
-            raise NotFound("This page cannot show the file. Download the file instead.")
+            raise _not_shown()
         policy = f"{SANDBOX}; style-src 'unsafe-inline'; img-src data:"
         headers = {"Content-Security-Policy": policy, "Content-Type": shown}
         return _bytes_of(content, {**_sandboxed(visit), **headers})
@@ -328,16 +326,14 @@ class RecordPages:
         kind = str(named.get("mime_type"))
         with content:
             head = content.read(HEAD_BYTES)
-            offset, mark = PICTURES.get(kind, (0, b"none"))
-            if head[offset : offset + len(mark)] != mark:
-                raise NotFound("This page cannot show the file. Download the file instead.")
+            if not _is_picture(kind, head):
+                raise _not_shown()
             found = embedded_thumbnail(head) if kind == "image/jpeg" else None
             if found is None:
                 found = head + content.read(LARGEST_WHOLE_BYTES - len(head) + 1)
                 if len(found) > LARGEST_WHOLE_BYTES:
                     found, kind = PLACEHOLDER, "image/svg+xml"
-        headers = {**_sandboxed(visit), "Cache-Control": "private, max-age=86400"}
-        return Response(found, 200, headers, kind)
+        return Response(found, 200, _sandboxed(visit), kind)
 
     def _file(self, visit: PageRequest) -> tuple[BinaryIO, Mapping[str, object]]:
         """The bytes of a file, and what its record says of it.  Raises: NotFound."""
@@ -358,6 +354,16 @@ class RecordPages:
         if content is None:
             raise NotFound("There is no such file here.")
         return content, named
+
+
+def _not_shown() -> NotFound:
+    return NotFound("This page cannot show the file. Download the file instead.")
+
+
+def _is_picture(kind: str, head: bytes) -> bool:
+    """Whether a file is of a form that browsers show, and begins as such a picture does."""
+    offset, mark = PICTURES.get(kind, (0, b""))
+    return bool(mark) and head[offset : offset + len(mark)] == mark
 
 
 def _sandboxed(visit: PageRequest) -> dict[str, str]:

@@ -80,6 +80,24 @@ def test_the_points_of_one_workout_are_a_track(house: Household, browser: Browse
     assert str(track.attributes["d"]).count("L") == 8
 
 
+def test_a_track_that_comes_back_goes_the_same_way_back(house: Household, browser: Browser) -> None:
+    rows = [
+        {
+            "id": f"p{n}",
+            "workout_id": "w0",
+            "recorded_at": f"2026-11-18T09:00:{n:02}Z",
+            "latitude": 45.46 + (0, 1, 2, 2, 1, 0)[n] / 1000,
+            "longitude": 9.19,
+        }
+        for n in range(6)
+    ]
+    path = filled(house, outsiders("runs", POINTS.render()), "cin_runs", "route_points", rows)
+    (track,) = read(browser, f"{path}?filter[workout_id]=w0").page.css("svg.map .track")
+    corners = str(track.attributes["d"]).removeprefix("M").split("L")
+    assert corners == corners[::-1]
+    assert len(corners) == 5
+
+
 def outsiders(key: str, stream: dict[str, Any]) -> dict[str, Any]:
     return {
         "protocol_version": "0.1.0",

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 from math import floor, sqrt
 
 from pdpp_kernel.operators import Operator
@@ -216,7 +217,7 @@ def _track(
         return ""
     ordered = sorted(placed, key=lambda p: instant_or_day_ns(str(p.data.get(dated.name))) or 0)
     corners = (frame.place(p.longitude, p.latitude) for p in ordered)
-    return "M" + "L".join(dict.fromkeys(f"{x:.0f} {y:.0f}" for x, y in corners))
+    return "M" + "L".join(corner for corner, _ in groupby(f"{x:.0f} {y:.0f}" for x, y in corners))
 
 
 def is_of_one(view: RecordsView, source: ReadableSource) -> bool:

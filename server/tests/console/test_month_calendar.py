@@ -86,6 +86,15 @@ def test_a_calendar_opens_where_there_is_something(house: Household, browser: Br
     assert narrowed.all('[data-field="month"]') == ["May 2019"]
 
 
+def test_a_month_before_the_day_of_an_event_is_empty(house: Household, browser: Browser) -> None:
+    house.locale.keep("America/Los_Angeles", None)
+    rows = [event(1, "2026-12-01T00:00:00Z", "2026-12-02T00:00:00Z", all_day=True)]
+    path = filled(house, CALENDAR, "cin_calendar", "events", rows)
+    page = read(browser, f"{path}?since=2026-11-01&until=2026-12-01")
+    assert on_days(page) == {}
+    assert len(page.all('[data-field="no-events"]')) == 1
+
+
 def test_what_does_not_fit_a_day_is_one_click_away(house: Household, browser: Browser) -> None:
     rows = [event(n, f"2026-11-18T1{n}:00:00Z", None) for n in range(7)]
     path = filled(house, CALENDAR, "cin_calendar", "events", rows)

@@ -157,6 +157,7 @@ def calendar_of(
 ) -> CalendarMonth:
     """The records of a month, each on its days."""
     days: dict[date, list[tuple[tuple[bool, int], CalendarEvent]]] = {}
+    last = month_after(first) - timedelta(days=1)
     for key, data in records:
         begin_ns, end_ns, is_whole = times_of(source, data)
         if begin_ns is None:
@@ -165,12 +166,12 @@ def calendar_of(
         ends = _last_day(begins, begin_ns, end_ns, zone, is_whole=is_whole)
         listed = listed_record(view.root, source, key, data)
         times = times_words(begin_ns, end_ns, zone, is_whole=is_whole)
-        for day in _days_between(max(begins, first), min(ends, month_after(first))):
+        for day in _days_between(max(begins, first), min(ends, last)):
             event = CalendarEvent(_on_day(listed, times, begins, day), begins < day)
             days.setdefault(day, []).append(((not is_whole, begin_ns), event))
     weeks: list[tuple[CalendarDay | None, ...]] = []
     monday = first - timedelta(days=first.weekday())
-    while monday < month_after(first):
+    while monday <= last:
         week = (monday + timedelta(days=n) for n in range(7))
         weeks.append(
             tuple(

@@ -164,3 +164,41 @@ def test_an_outsiders_figures_are_lines_too(house: Household, browser: Browser) 
     warmth = read(browser, f"{path}?of=warmth")
     assert buckets(warmth)[0] == ["12 Nov 2026", "3.5", "2", "5", "2"]
     assert warmth.all('[data-field="unit"]') == ["°C"]
+
+
+def test_a_time_without_ranges_has_the_figures_of_the_days_drawn(
+    house: Household, browser: Browser
+) -> None:
+    declaration = garden()
+    del declaration["streams"][0]["query"]["range_filters"]
+    rows = [
+        {"id": f"w{n}", "on": on, "rain": 1.5, "warmth": 4.0}
+        for n, on in enumerate(("2026-11-12", "2026-11-10", "2026-08-01"))
+    ]
+    path = filled(house, declaration, "cin_garden", "weather", rows)
+    page = read(browser, path)
+    assert [row[0] for row in buckets(page)] == ["12 Nov 2026", "10 Nov 2026"]
+    assert len(page.page.css("svg.line circle")) == 2
+
+
+def test_values_in_several_units_are_no_figure_of_one(house: Household, browser: Browser) -> None:
+    rows = [
+        measured(1, "2026-11-16T09:00:00Z", "body_mass", 80.0, "kg"),
+        measured(2, "2026-11-17T09:00:00Z", "body_mass", 80.0, "kg"),
+        measured(3, "2026-11-17T10:00:00Z", "body_mass", 176.0, "lb"),
+        measured(4, "2026-11-18T09:00:00Z", "body_mass", 81.0, "kg"),
+        measured(5, "2026-11-19T09:00:00Z", "body_mass", 177.0, "lb"),
+        measured(6, "2026-11-20T09:00:00Z", "body_mass", 81.0, "kg"),
+    ]
+    page = read(browser, filled(house, HEALTH, "cin_health", "measurements", rows))
+    assert page.all('[data-field="unit"]') == ["kg"]
+    assert [row[:2] for row in buckets(page)] == [
+        ["20 Nov 2026", "81"],
+        ["19 Nov 2026", "177 lb"],
+        ["18 Nov 2026", "81"],
+        ["17 Nov 2026", "not in one unit"],
+        ["16 Nov 2026", "80"],
+    ]
+    drawn = [str(a.attributes["href"]) for a in page.page.css("svg.line a")]
+    links = [str(a.attributes["href"]) for a in page.page.css('[data-field="bucket"] a')]
+    assert drawn == [links[4], links[2], links[0]]

@@ -70,7 +70,8 @@ class LineChoice:
 class LineBucket:
     """A day, week or month of a line: its figure, and the view of its records.
 
-    Shapes: `least` and `greatest` are none of what is summed.
+    Shapes: `least` and `greatest` are none of what is summed; `unit` is empty where no single one
+        is known.
     """
 
     begin: Date
@@ -86,8 +87,8 @@ class LineBucket:
 class MeasurementLine:
     """A line with all that can be chosen beside it.
 
-    Shapes: `buckets` is none where counting them takes too long; the first and last day stand below
-        the drawing.
+    Shapes: `buckets` is none where counting them takes too long; `drawn` are those in the unit of
+        the line, in the order of the points of the drawing.
     """
 
     name: Text
@@ -101,6 +102,7 @@ class MeasurementLine:
     figures: tuple[LineChoice, ...]
     kinds: tuple[LineChoice, ...] | None
     steps: tuple[LineChoice, ...]
+    drawn: tuple[LineBucket, ...]
     earlier: str | None
     later: str | None
 
@@ -127,25 +129,26 @@ def line_of(
     first, last, newest = _stretch(shown, step, zone)
     is_sum = _adds_up(measured, label) and field in source.declared.aggregations.sum
     buckets = _buckets(shown, measured, (first, last), step, zone, is_sum=is_sum)
-    places = list(_begins(first, last, step))
-    drawn = [
+    places = _begins(first, last, step)
+    unit = next((each.unit for each in reversed(buckets or ()) if each.unit), "")
+    drawn = tuple(each for each in buckets or () if each.unit == unit)
+    figures_drawn = [
         (
             places.index(each.begin.day),
             each.value,
             each.value if each.least is None else each.least,
             each.value if each.greatest is None else each.greatest,
         )
-        for each in buckets or ()
-        if each.begin.day in places
+        for each in drawn
     ]
-    units = [each.unit for each in buckets or ()]
     span = last - first
     return MeasurementLine(
         name=cut(label, NAME_CHARS) if label else field_words(field),
-        unit=units[-1] if units else "",
+        unit=unit,
         is_sum=is_sum,
         buckets=None if buckets is None else tuple(reversed(buckets)),
-        drawing=draw_lines(drawn, len(places), from_zero=is_sum) if drawn else None,
+        drawn=drawn,
+        drawing=draw_lines(figures_drawn, len(places), from_zero=is_sum) if drawn else None,
         first=Date(first),
         last=Date(last - timedelta(days=1)),
         step=step,
@@ -329,6 +332,8 @@ def _buckets(
             Date(begin, "month" if step == "month" else "day"),
             value,
             least[begin][0] if begin in least else None,
+        if answer.other_count and min(of_metric, default=days[1]) > days[0]:
+            return None  # of a time without ranges the newest alone are told
             greatest[begin][0] if begin in greatest else None,
             count,
             unit,
@@ -342,6 +347,7 @@ def _of_bucket(figures: ViewFigures, begin: date, step: str, zone: ZoneInfo) -> 
     """The records of a bucket, as the days of the zone bound them."""
     dated, view = time_field(figures.source), replace(figures.view, layout=RecordsLayout.TABLE)
     end = _after(begin, step)
+        if days[0] <= begin < days[1]
     is_ranged = (
         dated is not None
         and set(figures.source.declared.range_filters.get(dated.name, ())) >= STRETCH

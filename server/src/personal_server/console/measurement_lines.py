@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, timedelta
 from decimal import Decimal
 from zoneinfo import ZoneInfo
 
@@ -20,9 +20,10 @@ from pdpp_kernel.aggregations import Metric
 from pdpp_kernel.declaration import Property
 from pdpp_kernel.errors import QueryTimeout
 from pdpp_kernel.operators import Operator
-from pdpp_kernel.texts import Date, Text, local_moment, message
+from pdpp_kernel.texts import Date, Text, local_moment, message, start_of_day
 from pdpp_kernel.values import ValueKind, instant_or_day_ns, render_instant
 from personal_server.console.line_drawing import LineDrawing, draw_lines
+from personal_server.console.month_calendar import month_after
 from personal_server.console.presentations import line_fields
 from personal_server.console.record_figures import (
     STRETCH,
@@ -31,7 +32,12 @@ from personal_server.console.record_figures import (
     value_counts,
 )
 from personal_server.console.record_values import plain_records
-from personal_server.console.record_view import MOST_LINK_BYTES, RecordsLayout, RecordsView
+from personal_server.console.record_view import (
+    MOST_LINK_BYTES,
+    RecordsLayout,
+    RecordsView,
+    with_parameter,
+)
 from personal_server.console.words import cut, field_words
 from personal_server.enforcement.filter_texts import FilterText
 from personal_server.enforcement.queries import (
@@ -53,6 +59,7 @@ MOST_BUCKETS = 100
 NAME_CHARS = 60
 FIRST_DAY, LAST_DAY = date(20, 1, 1), date(9980, 1, 1)
 """Those with room around them in the calendar."""
+_EPOCH = date(1970, 1, 1).toordinal()
 DAYS = {"day": 1, "week": 7, "month": 30}
 
 
@@ -95,6 +102,7 @@ class MeasurementLine:
     unit: str
     is_sum: bool
     buckets: tuple[LineBucket, ...] | None
+    drawn: tuple[LineBucket, ...]
     drawing: LineDrawing | None
     first: Date
     last: Date
@@ -102,7 +110,6 @@ class MeasurementLine:
     figures: tuple[LineChoice, ...]
     kinds: tuple[LineChoice, ...] | None
     steps: tuple[LineChoice, ...]
-    drawn: tuple[LineBucket, ...]
     earlier: str | None
     later: str | None
 
@@ -240,7 +247,7 @@ def _stretch(figures: ViewFigures, step: str, zone: ZoneInfo) -> tuple[date, dat
     if step == "week":
         last += timedelta(days=-last.weekday() % 7)
     elif step == "month" and last.day > 1:
-        last = (last.replace(day=1) + timedelta(days=32)).replace(day=1)
+        last = month_after(last.replace(day=1))
     if view.since is not None:
         first = max(date.fromisoformat(view.since), FIRST_DAY)
         first = max(first, last - timedelta(days=MOST_BUCKETS * DAYS[step]))
@@ -325,6 +332,8 @@ def _buckets(
             if isinstance(key, str) and value != "null":
                 unit = cut(group.unit, NAME_CHARS) if isinstance(group.unit, str) else ""
                 of_metric[date.fromisoformat(key)] = (Decimal(value), group.count, unit)
+        if answer.other_count and min(of_metric, default=days[1]) > days[0]:
+            return None  # of a time without ranges the newest alone are told
         found[metric] = of_metric
     least, greatest = found.get(Metric.MIN, {}), found.get(Metric.MAX, {})
     return [
@@ -332,14 +341,13 @@ def _buckets(
             Date(begin, "month" if step == "month" else "day"),
             value,
             least[begin][0] if begin in least else None,
-        if answer.other_count and min(of_metric, default=days[1]) > days[0]:
-            return None  # of a time without ranges the newest alone are told
             greatest[begin][0] if begin in greatest else None,
             count,
             unit,
             _of_bucket(figures, begin, step, zone),
         )
         for begin, (value, count, unit) in sorted(found[metrics[0]].items())
+        if days[0] <= begin < days[1]
     ]
 
 
@@ -347,7 +355,6 @@ def _of_bucket(figures: ViewFigures, begin: date, step: str, zone: ZoneInfo) -> 
     """The records of a bucket, as the days of the zone bound them."""
     dated, view = time_field(figures.source), replace(figures.view, layout=RecordsLayout.TABLE)
     end = _after(begin, step)
-        if days[0] <= begin < days[1]
     is_ranged = (
         dated is not None
         and set(figures.source.declared.range_filters.get(dated.name, ())) >= STRETCH
@@ -355,7 +362,9 @@ def _of_bucket(figures: ViewFigures, begin: date, step: str, zone: ZoneInfo) -> 
     if dated is None or not is_ranged:
         return replace(view, since=begin.isoformat(), until=end.isoformat()).link
     texts = (
-        day.isoformat() if dated.kind is ValueKind.DATE else _midnight(day, zone)
+        day.isoformat()
+        if dated.kind is ValueKind.DATE
+        else render_instant(start_of_day(day.toordinal() - _EPOCH, zone))
         for day in (begin, end)
     )
     bounds = (
@@ -365,14 +374,9 @@ def _of_bucket(figures: ViewFigures, begin: date, step: str, zone: ZoneInfo) -> 
     return view.undated.having(*bounds).link
 
 
-def _midnight(day: date, zone: ZoneInfo) -> str:
-    begins = datetime(day.year, day.month, day.day, tzinfo=zone)
-    return render_instant(int(begins.timestamp()) * 1_000_000_000)
-
-
 def _after(begin: date, step: str) -> date:
     if step == "month":
-        return (begin + timedelta(days=32)).replace(day=1)
+        return month_after(begin)
     return begin + timedelta(days=7 if step == "week" else 1)
 
 
@@ -392,5 +396,5 @@ def _moved(view: RecordsView, first: date, last: date, of: str | None, by: str) 
 def _with(link: str, **values: str | None) -> str:
     for name, value in values.items():
         if value:
-            link += f"{'&' if '?' in link else '?'}{name}={value}"
+            link = with_parameter(link, name, value)
     return link

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 from pdpp_kernel.errors import InvalidRequest
 from pdpp_kernel.operators import RANGES, Operator, Takes
@@ -117,6 +117,11 @@ class RecordsView:
         """Its days as instants."""
         since, until = _day_ns(self.since, "since"), _day_ns(self.until, "until")
         return ALWAYS if since is until is None else Times(since, until)
+
+
+def with_parameter(link: str, name: str, value: str) -> str:
+    """A link with one parameter more."""
+    return f"{link}{'&' if '?' in link else '?'}{name}={quote(value, safe='')}"
 
 
 def check_view(view: RecordsView, source: ReadableSource) -> None:

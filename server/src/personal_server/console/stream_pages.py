@@ -18,18 +18,15 @@ from personal_server.console.account_cards import count_of, stored_counts
 from personal_server.console.pages import Templates
 from personal_server.console.presentations import layouts_of
 from personal_server.console.record_figures import FIGURES_SECONDS, WANTED_SECONDS, ViewFigures
-from personal_server.console.record_lists import (
-    Records,
-)
-from personal_server.console.record_values import (
-    read_fields,
-)
+from personal_server.console.record_lists import Records
+from personal_server.console.record_values import read_fields
 from personal_server.console.record_view import (
     OPERATORS,
     RecordsLayout,
     RecordsView,
     check_view,
     sortable_fields,
+    with_parameter,
 )
 from personal_server.console.session import PageRequest, PageRoute
 from personal_server.console.stream_reading import WHOLE, StreamReading
@@ -137,8 +134,10 @@ class StreamPages:
             "facets": figures.facets(),
             # last, since what was counted before is kept as long as nothing is written
             "shown": drawn or read.shown(ordered, found, figures),
-            "counting": None if counts_all else _with(view.link, "figures", "all"),
-            "next": None if is_whole else following and _with(kept.link, "cursor", following),
+            "counting": None if counts_all else with_parameter(view.link, "figures", "all"),
+            "next": None
+            if is_whole
+            else following and with_parameter(kept.link, "cursor", following),
             "is_whole": is_whole,
             "is_cut": is_whole and following is not None,
             "whole_list": replace(ordered, layout=RecordsLayout.DAYS).link,
@@ -162,10 +161,6 @@ def _otherwise(read: StreamReading) -> list[tuple[str, str]]:
             sort = None if each in WHOLE else view.sort
             links.append((each.value, replace(alike, layout=layout, sort=sort).link))
     return links
-
-
-def _with(link: str, name: str, value: str) -> str:
-    return f"{link}{'&' if '?' in link else '?'}{name}={value}"
 
 
 def _added(view: RecordsView, visit: PageRequest) -> RecordsView:

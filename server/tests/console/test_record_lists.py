@@ -11,6 +11,7 @@ import pytest
 from pdpp_sources.browser.reader import DECLARATION as BROWSER
 from pdpp_sources.calendar.reader import DECLARATION as CALENDAR
 from pdpp_sources.whatsapp import DECLARATION as WHATSAPP
+from personal_server.console.list_figures import SUMS_READ
 from personal_server.domain.declaration_document import parse_declaration
 from server.tests.console.browsing import Browser, marked
 from server.tests.console.household import CHECKING, HOME, Household
@@ -129,6 +130,19 @@ def test_payments_of_a_month_are_summed_by_category(house: Household, browser: B
     assert food.all('[data-field="category"]') == []
     without = read(browser, str(links[2].attributes["href"]))
     assert without.all('[data-field="amount"]') == ["-1.00"]
+
+
+def test_more_categories_than_are_summed_are_said_to_be(house: Household, browser: Browser) -> None:
+    house.connect("cin_bank", "bank", "https://registry.pdpp.dev/connectors/bank", "Bank")
+    rows = [{**paid(n, "2026-11-20", -1, "EUR"), "category": f"C{n}"} for n in range(SUMS_READ + 1)]
+    house.fill("cin_bank", "transactions", rows)
+    page = read(browser, "/owner/records/cin_bank/transactions")
+    assert page.all('[data-field="category"]') == []
+    assert len(page.all('[data-field="unsummed"]')) == 1
+    house.fill("cin_bank", "transactions", [{**rows[0], "category": "C1"}])
+    page = read(browser, "/owner/records/cin_bank/transactions")
+    assert len(page.all('[data-field="category"]')) == SUMS_READ
+    assert page.all('[data-field="unsummed"]') == []
 
 
 def test_payments_without_an_amount_of_any_size_and_of_the_last_month_are_listed(

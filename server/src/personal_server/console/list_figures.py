@@ -70,7 +70,8 @@ class CategorySum:
 def category_sums(figures: ViewFigures, month: str) -> list[CategorySum] | None:
     """What the payments of a month come to by category, the largest first, by currency.
 
-    Shapes: empty where it cannot be asked for, `None` where that takes too long.
+    Shapes: empty where it cannot be asked for, `None` where that takes too long or they are more
+        than are read.
     """
     source, view = figures.source, figures.view
     field = field_with_role(source, "category")
@@ -80,7 +81,7 @@ def category_sums(figures: ViewFigures, month: str) -> list[CategorySum] | None:
     if field not in source.declared.groupable or any(e.field == field for e in view.filters):
         return []
     found = figures.aggregate(replace(asked.query, group_by=field, then_by=asked.query.group_by))
-    if found is None:
+    if found is None or found.other_count:
         return None
     alone = replace(view, since=asked.since, until=asked.until, sort=None)
     sums: list[CategorySum] = []

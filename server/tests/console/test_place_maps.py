@@ -55,6 +55,15 @@ def test_what_lies_together_is_one_cluster_that_opens(house: Household, browser:
     assert len(marked(browser.get(path), "as-month", "href")) == 1
 
 
+def test_places_without_a_name_have_their_days_in_the_readers_language(
+    house: Household, browser: Browser
+) -> None:
+    house.locale.keep("Europe/Berlin", "de")
+    rows = [{**each, "id": f"u{n}", "place_name": None} for n, each in enumerate(ROWS[:1])]
+    page = read(browser, filled(house, GOOGLE, "cin_google", "location_visits", rows))
+    assert places(page)[0][:2] == ["2. Nov. 2026", "1"]
+
+
 def test_records_without_a_place_are_on_no_map(house: Household, browser: Browser) -> None:
     path = filled(house, GOOGLE, "cin_google", "location_visits", ROWS[4:5])
     assert len(marked(browser.get(path), "no-places")) == 1

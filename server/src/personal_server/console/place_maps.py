@@ -13,7 +13,7 @@ from itertools import groupby
 from math import floor, sqrt
 
 from pdpp_kernel.operators import Operator
-from pdpp_kernel.texts import Text, message, span_of_texts
+from pdpp_kernel.texts import Joined, Text, message, span_of_texts
 from pdpp_kernel.values import instant_or_day_ns
 from personal_server.console.presentations import place_fields
 from personal_server.console.record_lists import Records, listed_record
@@ -160,12 +160,12 @@ def _cluster(
     is_one_place = len({(p.longitude, p.latitude) for p in group}) == 1
     link = listed[0].link if count == 1 else (table if is_one_place else box).link
     has_titles = source.declared.title_field in source.fields
-    names = list(dict.fromkeys(str(each.name) for each in listed)) if has_titles else []
-    name: Text = ", ".join(names[:NAMES_SHOWN])
+    names = list(dict.fromkeys(each.name for each in listed)) if has_titles else []
+    name: Text = Joined(tuple(names[:NAMES_SHOWN])) if names else f"{north:.3f}, {east:.3f}"
     if len(names) > NAMES_SHOWN:
         name = message("%(names)s and others", names=name)
     return PlacedCluster(
-        name=name or f"{north:.3f}, {east:.3f}",
+        name=name,
         count=count,
         x=round(x, 1),
         y=round(y, 1),

@@ -1,13 +1,14 @@
-"""An environment of packages, replaced by the wheels of a release and put back."""
+"""The program of this machine, replaced by a release and put back."""
 
 from __future__ import annotations
 
 import hashlib
+import os
 from pathlib import Path
 
 import pytest
 
-from personal_server.app.installations import NotInstalled, PackageEnvironment
+from personal_server.app.installations import NotInstalled, OneFile, PackageEnvironment
 from personal_server.upkeep.releases import Release, ReleaseRefused
 
 # As pip does it: what it is asked is written down; it spoils what it cannot install.
@@ -67,3 +68,19 @@ def test_a_wheel_that_changed_since_it_was_looked_at_is_not_installed(tmp_path: 
         installed.replace(release)
     assert installed.program.read_text() == "old"
     assert not (tmp_path / "asked").exists()
+
+
+def test_a_file_system_without_links_keeps_the_program_and_nothing_beside_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: object) -> None:
+        raise PermissionError
+
+    monkeypatch.setattr(os, "link", refused)
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    program = folder / "pdpp"
+    program.write_text("old")
+    with pytest.raises(PermissionError):
+        OneFile(program).replace(signed(tmp_path))
+    assert {path.name: path.read_text() for path in folder.iterdir()} == {"pdpp": "old"}

@@ -91,12 +91,12 @@ class OneFile:
             new.chmod(0o755)
             with new.open("rb") as written:
                 os.fsync(written.fileno())
+            self.previous.unlink(missing_ok=True)
+            os.link(self.place, self.previous)
+            new.replace(self.place)
         except BaseException:
             new.unlink(missing_ok=True)
             raise
-        self.previous.unlink(missing_ok=True)
-        os.link(self.place, self.previous)
-        new.replace(self.place)
 
     def put_back(self) -> None:
         """Under its own name again."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import ssl
 
 from pdpp_kernel.system.timed_connections import OPENED, SECURED, TimedConnection, cut_after
 
@@ -42,6 +43,18 @@ def test_what_was_wrapped_meanwhile_is_cut() -> None:
     timed.trace("connection.connect_tcp.started", {})
     timed.trace(OPENED, {"return_value": Stream(ours)})
     with socket.socket(fileno=ours.detach()), theirs:  # as TLS does
+        assert theirs.recv(1) == b""
+        timed.end()
+
+
+def test_a_connection_with_tls_is_cut_too() -> None:
+    ours, theirs = socket.socketpair()
+    timed = TimedConnection()
+    timed.begin(0.05)
+    timed.trace(OPENED, {"return_value": Stream(ours)})
+    context = ssl.create_default_context()
+    with theirs, context.wrap_socket(ours, server_hostname="a", do_handshake_on_connect=False) as t:
+        timed.trace(SECURED, {"return_value": Stream(t)})
         assert theirs.recv(1) == b""
         timed.end()
 

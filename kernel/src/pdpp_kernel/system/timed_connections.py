@@ -38,7 +38,8 @@ class TimedConnection:
         self._let_go()
         self._wire = wire
         if self._timer is not None:
-            self._ours = wire.dup()
+            # not its own method: that of TLS refuses
+            self._ours = socket.socket(fileno=socket.dup(wire.fileno()))
 
     def begin(self, seconds: float) -> None:
         """Cut the connection in so many seconds; a wait that began before ends."""

@@ -216,9 +216,10 @@ def body_of(text: MailText, message: Message, depth: int = 0, *, speaks: bool = 
         return body
     versions = message.get_content_subtype() == "alternative"
     inner: list[Body] = []
+    is_first = True
     for child in children:
-        is_first = not any(before.says_something for before in inner)
         inner.append(body_of(text, child, depth + 1, speaks=speaks and (versions or is_first)))
+        is_first = is_first and not inner[-1].says_something
     body.attachments = [attachment for body in inner for attachment in body.attachments]
     body.links = list(dict.fromkeys(link for body in inner for link in body.links))
     if versions:

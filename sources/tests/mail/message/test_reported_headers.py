@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from time import process_time
 
 import pytest
 
@@ -63,3 +64,12 @@ def test_a_named_text_speaks_where_the_part_before_it_is_empty(tmp_path: Path) -
     kind = b'Message-ID: <1@b>\nMIME-Version: 1.0\nContent-Type: multipart/mixed; boundary="b"\n\n'
     found = message(HEAD + kind + parts, tmp_path)
     assert (found["body"], found["attachment_count"]) == ("Words", 3)
+
+
+def test_many_empty_parts_cost_little(tmp_path: Path) -> None:
+    kind = b'Message-ID: <1@b>\nMIME-Version: 1.0\nContent-Type: multipart/mixed; boundary="b"\n\n'
+    parts = b"--b\nContent-Disposition: attachment; filename=a\n\n\n" * 5_000
+    begun = process_time()
+    found = message(HEAD + kind + parts + b"--b--\n", tmp_path)
+    assert process_time() - begun < 2
+    assert found["attachment_count"] == 5_000

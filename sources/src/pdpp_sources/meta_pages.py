@@ -25,7 +25,7 @@ MESSAGE = re.compile(rb'<(?:div|section)\b[^<>]{0,60}\bclass="(?:[^"<>]{0,200} )
 _TITLES = ("h1", "._a70e", "title")
 _WEB = re.compile(r"https?://", re.IGNORECASE)
 _KINDS = {"img": "photos", "video": "videos", "audio": "audio_files"}
-_REACTIONS = re.compile(rb'<ul class="_a6-q">.{0,100000}?</ul>', re.DOTALL)
+_REACTIONS = re.compile(rb'<ul class="_a6-q">(?:(?!<ul\b).){0,100000}?</ul>', re.DOTALL)
 _NO_REACTION = re.compile(r"[\w(\[].*", re.DOTALL)  # behind the emoji who reacted
 
 

@@ -257,7 +257,8 @@ def _bearer(token: str | None) -> dict[str, str]:
 
 def network_exchange() -> ProviderExchange:
     """Over the network; a device's owner is shown who asks, so it says what it is."""
-    headers = {"User-Agent": f"pdpp ({platform.system() or 'unknown system'})"}
+    system = platform.system() or "unknown system"
+    headers = {"User-Agent": f"pdpp ({system})", "Accept-Encoding": "gzip"}
     client = httpx2.Client(
         timeout=HTTP_SECONDS,
         follow_redirects=False,

@@ -57,6 +57,7 @@ def test_a_body_that_is_packed_otherwise_than_asked_is_not_unpacked(codings: str
         200, content=gzip.compress(b'{"a":1}'), headers={"content-encoding": "gzip"}
     )
     assert exchange(once).get("https://me.example/").body == {"a": 1}
+    assert network_exchange().http.headers["accept-encoding"] == "gzip"
 
 
 def test_a_body_of_brackets_alone_is_none() -> None:

@@ -158,7 +158,7 @@ class Body:
 
     @property
     def says_something(self) -> bool:
-        """Whether it has words, be they none, or a file that is not empty."""
+        """Whether it has words, a text that is no file, or a file that is not empty."""
         has_words = any(self.texts) or (self.texts and not self.attachments)
         return bool(has_words) or any(each.content.strip() for each in self.attachments)
 

@@ -152,7 +152,7 @@ def render_instant(ns: int) -> str:
     Source: docs/contract/resource-server.md 2.8.
     """
     moment = _EPOCH + timedelta(microseconds=ns // 1_000)
-    return f"{moment:%Y-%m-%dT%H:%M:%S}.{moment.microsecond // 1_000:03d}Z"
+    return f"{moment.replace(tzinfo=None).isoformat(timespec='milliseconds')}Z"
 
 
 def instant_text(ns: int) -> str:

@@ -118,6 +118,20 @@ def test_days_at_the_ends_of_the_calendar_have_pages(house: Household, browser: 
             read(browser, path + days)
 
 
+def test_what_lasts_into_a_month_of_long_ago_is_in_it(house: Household, browser: Browser) -> None:
+    rows = [
+        event(1, "1950-01-30T00:00:00Z", "1950-02-03T00:00:00Z", all_day=True),
+        event(2, "0900-01-30T00:00:00Z", "0900-02-02T00:00:00Z", all_day=True),
+        event(3, "0001-01-30T00:00:00Z", "0001-02-02T00:00:00Z", all_day=True),
+    ]
+    path = filled(house, CALENDAR, "cin_calendar", "events", rows)
+    page = read(browser, f"{path}?since=1950-02-01&until=1950-03-01")
+    assert on_days(page) == {"1950-02-01": ["… Event 1"], "1950-02-02": ["… Event 1"]}
+    for year, number in (("0900", 2), ("0001", 3)):
+        page = read(browser, f"{path}?since={year}-02-01&until={year}-03-01")
+        assert on_days(page) == {f"{year}-02-01": [f"… Event {number}"]}
+
+
 def trips() -> dict[str, Any]:
     """What lasts, as an outsider declares it."""
     properties: dict[str, Any] = {

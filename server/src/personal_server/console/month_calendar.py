@@ -33,6 +33,8 @@ from personal_server.enforcement.timeline import time_field
 EVENTS_A_DAY = 4
 LOOKED_BACK_NS = 92 * DAY_NANOSECONDS
 _EPOCH = date(1970, 1, 1)
+BEGIN_NS = (date.min - _EPOCH).days * DAY_NANOSECONDS
+"""Where the calendar begins."""
 FIRST_MONTH, LAST_MONTH = date(1, 2, 1), date(9999, 11, 1)
 """Those in whose zones no day leaves the calendar."""
 
@@ -128,7 +130,7 @@ def begun_before(source: ReadableSource, times: Times) -> tuple[FilterText, ...]
         return ()
     if Operator.GTE.value not in declared.range_filters.get(end, ()):
         return ()
-    earlier = Times(max(0, begin_ns - LOOKED_BACK_NS), begin_ns)
+    earlier = Times(max(BEGIN_NS, begin_ns - LOOKED_BACK_NS), begin_ns)
     kind = declared.properties[end].kind
     ends = FilterText(end, Operator.GTE.value, _text_of(begin_ns, kind))
     return *(beginning_within(source, earlier) or ()), ends

@@ -96,9 +96,15 @@ def test_figures_that_take_too_long_are_said_to(
 ) -> None:
     path = filled(house, HEALTH, "cin_health", "measurements", ROWS)
     monkeypatch.setattr("personal_server.console.stream_pages.FIGURES_SECONDS", 0.0)
-    page = browser.get(path)
+    page = browser.get(f"{path}?of=value&by=week")
     assert len(marked(page, "unmeasured")) == 1
     assert marked(page, "bucket") == []
+    (link,) = {
+        str(a.attributes["href"])
+        for a in read(browser, f"{path}?of=value&by=week").page.css('[data-field="uncounted"] a')
+    }
+    assert link == f"{path}?figures=all&of=value&by=week"
+    assert buckets(read(browser, link))[0][0] == "16 Nov 2026"
 
 
 @pytest.mark.parametrize("at", ["0001-01-01T00:00:00Z", "9999-12-31T23:59:59Z"])

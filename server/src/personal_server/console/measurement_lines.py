@@ -36,7 +36,7 @@ from personal_server.console.record_view import (
     MOST_LINK_BYTES,
     RecordsLayout,
     RecordsView,
-    with_parameter,
+    with_parameters,
 )
 from personal_server.console.words import cut, field_words
 from personal_server.enforcement.filter_texts import FilterText
@@ -160,7 +160,7 @@ def line_of(
         last=Date(last - timedelta(days=1)),
         step=step,
         figures=tuple(
-            LineChoice(field_words(name), _with(view.link, of=name, by=by), name == field)
+            LineChoice(field_words(name), with_parameters(view.link, of=name, by=by), name == field)
             for name in fields
         )
         if len(fields) > 1
@@ -168,11 +168,13 @@ def line_of(
         kinds=None
         if kinds is None
         else tuple(
-            LineChoice(cut(k.key, NAME_CHARS), _with(k.link, by=by), k.key == label, k.count)
+            LineChoice(
+                cut(k.key, NAME_CHARS), with_parameters(k.link, by=by), k.key == label, k.count
+            )
             for k in kinds
         ),
         steps=tuple(
-            LineChoice(words, _with(view.undated.link, of=of, by=name), name == step)
+            LineChoice(words, with_parameters(view.undated.link, of=of, by=name), name == step)
             for name, (_, words) in STEPS.items()
         ),
         earlier=_moved(view, first - span, first, of, step) if first - span > FIRST_DAY else None,
@@ -390,11 +392,4 @@ def _begins(first: date, last: date, step: str) -> list[date]:
 
 def _moved(view: RecordsView, first: date, last: date, of: str | None, by: str) -> str:
     moved = replace(view, since=first.isoformat(), until=last.isoformat())
-    return _with(moved.link, of=of, by=by)
-
-
-def _with(link: str, **values: str | None) -> str:
-    for name, value in values.items():
-        if value:
-            link = with_parameter(link, name, value)
-    return link
+    return with_parameters(moved.link, of=of, by=by)

@@ -119,9 +119,12 @@ class RecordsView:
         return ALWAYS if since is until is None else Times(since, until)
 
 
-def with_parameter(link: str, name: str, value: str) -> str:
-    """A link with one parameter more."""
-    return f"{link}{'&' if '?' in link else '?'}{name}={quote(value, safe='')}"
+def with_parameters(link: str, **values: str | None) -> str:
+    """A link with more parameters: those that have a value."""
+    for name, value in values.items():
+        if value:
+            link += f"{'&' if '?' in link else '?'}{name}={quote(value, safe='')}"
+    return link
 
 
 def check_view(view: RecordsView, source: ReadableSource) -> None:

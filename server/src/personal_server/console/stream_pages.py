@@ -26,7 +26,7 @@ from personal_server.console.record_view import (
     RecordsView,
     check_view,
     sortable_fields,
-    with_parameter,
+    with_parameters,
 )
 from personal_server.console.session import PageRequest, PageRoute
 from personal_server.console.stream_reading import WHOLE, StreamReading
@@ -134,10 +134,12 @@ class StreamPages:
             "facets": figures.facets(),
             # last, since what was counted before is kept as long as nothing is written
             "shown": drawn or read.shown(ordered, found, figures),
-            "counting": None if counts_all else with_parameter(view.link, "figures", "all"),
+            "counting": None
+            if counts_all
+            else with_parameters(view.link, figures="all", of=which[0], by=which[1]),
             "next": None
             if is_whole
-            else following and with_parameter(kept.link, "cursor", following),
+            else following and with_parameters(kept.link, cursor=following),
             "is_whole": is_whole,
             "is_cut": is_whole and following is not None,
             "whole_list": replace(ordered, layout=RecordsLayout.DAYS).link,

@@ -79,13 +79,13 @@ class CalendarEntry:
             raise BadRecord("bad_date", "the start of the event cannot be read")
         ends = self._time("DTEND") or self._after(begins)
         attendees, organizers = self._people("ATTENDEE"), self._people("ORGANIZER")
-        is_timed = isinstance(begins, datetime) and ends is not None
+        starts_at, ends_at = self._rendered(begins), self._ended(ends)
         return self._shared() | {
-            "starts_at": self._rendered(begins),
-            "ends_at": self._ended(ends),
+            "starts_at": starts_at,
+            "ends_at": ends_at,
             "starts_on": self._day_of(begins).isoformat(),
             "all_day": not isinstance(begins, datetime),
-            "minutes": _minutes(_between(begins, ends)) if is_timed else None,
+            "minutes": _minutes(starts_at, ends_at) if isinstance(begins, datetime) else None,
             "time_zone": self._zone_name("DTSTART"),
             "organizer": next(iter(organizers), None),
             "attendees": attendees,
@@ -195,16 +195,18 @@ class CalendarEntry:
         if moved is not None:
             start, facts = start + moved.by, facts | moved.facts
             length = moved.length if moved.length is not None else length
+        starts_at = self._rendered(start)
+        ends_at = self._rendered(start + length) if length is not None else None
         return {
             "id": slot_id,
             "event_id": event["id"],
             "calendar": event["calendar"],
             **facts,
-            "starts_at": self._rendered(start),
-            "ends_at": self._rendered(start + length) if length is not None else None,
+            "starts_at": starts_at,
+            "ends_at": ends_at,
             "starts_on": self._day_of(start).isoformat(),
             "all_day": event["all_day"],
-            "minutes": None if event["all_day"] else _minutes(length),
+            "minutes": None if event["all_day"] else _minutes(starts_at, ends_at),
         }
 
     def _replaces(self) -> bool:
@@ -281,7 +283,7 @@ class CalendarEntry:
                 "person": next(iter(people), None),
                 "starts_at": span[0],
                 "ends_at": span[1],
-                "minutes": _minutes(ends - begins),
+                "minutes": _minutes(*span),
             }
 
     def _shared(self) -> Data:
@@ -436,16 +438,22 @@ def _facet(value: Any, name: str) -> Any:
 
 
 def _between(begins: Start, ends: Start) -> timedelta | None:
-    """The length by the clock on the wall; None for a time and a day."""
+    """The length by the clock on the wall of the first; None for a time and a day."""
     if isinstance(begins, datetime) and isinstance(ends, datetime):
+        if begins.tzinfo is not None and ends.tzinfo is not None:
+            ends = ends.astimezone(begins.tzinfo)  # a flight ends by another clock
         return ends.replace(tzinfo=None) - begins.replace(tzinfo=None)
     if isinstance(begins, datetime) or isinstance(ends, datetime):
         return None
     return ends - begins
 
 
-def _minutes(length: timedelta | None) -> int | None:
-    return None if length is None or length < timedelta() else int(length.total_seconds() // 60)
+def _minutes(starts_at: str, ends_at: str | None) -> int | None:
+    """Between two instants, since clocks on the wall may be of two zones; none before its start."""
+    if ends_at is None:
+        return None
+    length = datetime.fromisoformat(ends_at) - datetime.fromisoformat(starts_at)
+    return None if length < timedelta() else int(length.total_seconds() // 60)
 
 
 def _parameters(value: Any) -> dict[str, Any]:

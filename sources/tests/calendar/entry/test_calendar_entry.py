@@ -295,3 +295,26 @@ def test_a_zone_of_a_known_name_that_the_file_defines_otherwise(
     event = EVENT.format("1", "x", "DTSTART;TZID=Europe/Berlin:20240701T100000")
     path = written(tmp_path, zone, event)
     assert [e["starts_at"] for e in records_of(read_path(path), "events")] == [instant]
+
+
+BERLIN, NEW_YORK = "TZID=Europe/Berlin", "TZID=America/New_York"
+
+
+@pytest.mark.parametrize(
+    ("starts", "ends", "minutes"),
+    [
+        # a flight over the Atlantic: three hours by the clocks of both ends, nine in the air
+        (f"DTSTART;{BERLIN}:20240105T100000", f"DTEND;{NEW_YORK}:20240105T130000", 540),
+        # the night in which clocks go forward
+        (f"DTSTART;{BERLIN}:20240331T010000", f"DTEND;{BERLIN}:20240331T040000", 120),
+        ("DTSTART:20240105T100000Z", "DTEND:20240105T090000Z", None),
+        ("DTSTART;VALUE=DATE:20240105", "DTEND;VALUE=DATE:20240107", None),
+        ("DTSTART:20240105T100000Z", "DURATION:PT45M", 45),
+    ],
+)
+def test_an_event_takes_as_long_as_time_passes(
+    starts: str, ends: str, minutes: int | None, tmp_path: Path
+) -> None:
+    items = read_path(written(tmp_path, EVENT.format("1", "away", f"{starts}\n{ends}")))
+    assert [event["minutes"] for event in records_of(items, "events")] == [minutes]
+    assert {slot["minutes"] for slot in records_of(items, "agenda")} <= {minutes}

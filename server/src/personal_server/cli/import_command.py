@@ -374,7 +374,7 @@ class _Path:
         from personal_server.cli.own_export_import import import_own_export  # noqa: PLC0415
 
         try:
-            import_own_export(self.path, self.command, progress, print_tally, tally_json)
+            import_own_export(self.path, self.command, progress)
         except PersonalServerError as error:
             if error.status >= 500:
                 raise

@@ -1,6 +1,6 @@
 """`pdpp import` of an export of this program, which says itself which accounts it holds.
 
-Rule: the command loads this where it meets such an export, and gives what it shows imports with.
+Rule: the command loads this where it meets such an export, and gives what shows how far it came.
 """
 
 from __future__ import annotations
@@ -20,15 +20,9 @@ from personal_server.app.restored_exports import (
     restore_own_export,
     survey_own_export,
 )
+from personal_server.cli.import_report import ImportReport, print_tally, tally_json
 from personal_server.cli.store import ImportOpener
 from personal_server.cli.unread_files import print_not_revived
-
-
-class RestoreReport(Protocol):
-    """What became of all paths, as far as an own export adds to it."""
-
-    reports: list[Data]
-    not_revived: list[Data]
 
 
 class RestoreCommand(Protocol):
@@ -45,7 +39,7 @@ class RestoreCommand(Protocol):
         ...
 
     @property
-    def done(self) -> RestoreReport:
+    def done(self) -> ImportReport:
         """What the report is added to."""
         ...
 
@@ -59,8 +53,6 @@ def import_own_export(
     path: Path,
     command: RestoreCommand,
     progress: Callable[[int, int], AbstractContextManager[ShowPlace]],
-    print_tally: Callable[..., None],
-    tally_json: Callable[..., Data],
 ) -> None:
     """Read it into the accounts that it names; without an opener only check it.
 
@@ -71,7 +63,7 @@ def import_own_export(
         with progress(0, total_bytes) as show_place:
             results = _restored(command.open_ports, export, show_place)
         if not command.as_json:
-            _print_restored(results, print_tally)
+            _print_restored(results)
         for each in results:
             facts = {"path": str(path), "connector_key": each.exported.connector_key}
             target = _target(each)
@@ -98,9 +90,7 @@ def _target(restored: RestoredConnection) -> Data | None:
     return held and {"connection_id": held.connection_id, "name": held.display_name}
 
 
-def _print_restored(
-    results: Sequence[RestoredConnection], print_tally: Callable[..., None]
-) -> None:
+def _print_restored(results: Sequence[RestoredConnection]) -> None:
     for each in results:
         target = _target(each)
         if target is None:

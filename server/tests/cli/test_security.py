@@ -23,7 +23,6 @@ from personal_server.cli.security import (
     ask_system,
     installed_version,
     read_advisories,
-    release,
     security_findings,
 )
 from personal_server.settings import Settings
@@ -191,10 +190,6 @@ def test_a_release_is_not_old_on_its_own_day(site: Site) -> None:
     site.at = f"{known['released']}T12:00:00Z"
     assert site.look()[VERSIONS].state == "good"
     assert str(known["newest"]) <= str(known["released"])
-
-
-def test_versions_are_compared_by_their_numbers() -> None:
-    assert release("0.9.0") < release("0.10") < release("1.0rc1") == release("1.0.0")
 
 
 def test_the_command_ends_with_69_where_something_is_wrong(

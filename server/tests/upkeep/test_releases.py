@@ -8,7 +8,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
-from personal_server.upkeep.releases import ReleaseRefused, downloaded_wheels
+from personal_server.upkeep.releases import ReleaseRefused, downloaded_wheels, numbers_of
 from release.signed_digests import write_digests
 
 
@@ -53,3 +53,7 @@ def test_a_wheel_that_is_changed_or_was_not_downloaded_is_refused(tmp_path: Path
     wheel.unlink()
     with pytest.raises(ReleaseRefused):
         downloaded_wheels(folder)
+
+
+def test_versions_are_compared_by_their_numbers() -> None:
+    assert numbers_of("0.9.0") < numbers_of("0.10") < numbers_of("1.0rc1") == numbers_of("1.0.0")

@@ -17,7 +17,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime
 from importlib import resources
-from itertools import takewhile
 from pathlib import Path
 
 from pdpp_kernel.texts import counted
@@ -32,6 +31,7 @@ from personal_server.granting.passkeys import has_passkey
 from personal_server.settings import Settings
 from personal_server.storage.ports.authorization_store import HeldQuery
 from personal_server.upkeep.ownership import DataNotOwned, require_own_files
+from personal_server.upkeep.releases import numbers_of
 
 Asking = Callable[[Sequence[str]], str]
 VersionOf = Callable[[str], str | None]
@@ -246,7 +246,7 @@ def _check_versions(known: Mapping[str, object], version_of: VersionOf, now_ns: 
         f"{one['package']} {version} ({one['id']}, fixed in {one['before']})"
         for one in advisories
         if (version := version_of(one["package"])) is not None
-        and release(one["from"]) <= release(version) < release(one["before"])
+        and numbers_of(one["from"]) <= numbers_of(version) < numbers_of(one["before"])
     ]
     if hit:
         return wrong(
@@ -273,15 +273,6 @@ def read_advisories() -> dict[str, object]:
     """The list that ships with the release."""
     listed = resources.files("personal_server.cli") / "advisories.json"
     return json.loads(listed.read_text(encoding="utf-8"))
-
-
-def release(version: str) -> tuple[int, ...]:
-    """The numbers of a version, without zeros at its end."""
-    parts = version.split("+")[0].split(".")
-    numbers = [int("".join(takewhile(str.isdecimal, part)) or 0) for part in parts]
-    while numbers and numbers[-1] == 0:
-        numbers.pop()
-    return tuple(numbers)
 
 
 def _some(names: Sequence[str]) -> str:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import platform
-import re
 import shutil
 from importlib.metadata import version
 from pathlib import Path
@@ -27,7 +26,13 @@ from personal_server.app.upgrades import NewProgramFailed, Upgrade
 from personal_server.cli.backup import Signer
 from personal_server.cli.server_settings import settings_or_exit
 from personal_server.settings import Settings, command_environment
-from personal_server.upkeep.releases import Release, ReleaseRefused, downloaded, downloaded_wheels
+from personal_server.upkeep.releases import (
+    Release,
+    ReleaseRefused,
+    downloaded,
+    downloaded_wheels,
+    numbers_of,
+)
 
 PACKAGE = "pdpp-personal-server"
 SIGNER_FILE = "release-signer"
@@ -160,17 +165,12 @@ def _require_newer(release: Release) -> None:
     Raises: CommandError.
     """
     own = version(PACKAGE)
-    if _numbers(release.version) < _numbers(own):
+    if numbers_of(release.version) < numbers_of(own):
         raise CommandError(
             "export_unsafe",
             f"This release is {release.version}, older than the program, which is {own}.",
             "Download a newer one. To go back, put pdpp.previous and its data in their places.",
         )
-
-
-def _numbers(release: str) -> tuple[int, ...]:
-    """In: `0.10.0`.  Out: `(0, 10, 0)`; what makes it a trial (`0.10.0rc1`) counts as nothing."""
-    return tuple(map(int, re.findall(r"[0-9]+", re.split(r"[^0-9.]", release)[0])))
 
 
 def _require_room(planned: Upgrade) -> None:

@@ -12,6 +12,7 @@ import re
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 
 from cryptography.exceptions import InvalidSignature
@@ -129,3 +130,15 @@ def _signed_digests(folder: Path) -> tuple[str, Mapping[str, str]]:
     return base64url(key.public_bytes_raw()), {
         line["name"]: line["digest"] for line in lines if line
     }
+
+
+def numbers_of(version: str) -> tuple[int, ...]:
+    """What tells which of two versions is newer; what makes one a trial counts as nothing.
+
+    In: `0.10.0`, `0.10`, `0.10.0rc1`.  Out: `(0, 10)` of each.
+    """
+    parts = version.split("+")[0].split(".")
+    numbers = [int("".join(takewhile(str.isdecimal, part)) or 0) for part in parts]
+    while numbers and numbers[-1] == 0:
+        numbers.pop()
+    return tuple(numbers)

@@ -128,11 +128,11 @@ class VoicePages:
     ) -> Iterator[SourceItem]:
         """A message with its files, and the conversation before its first. Raises: BadRecord."""
         tree = LexborHTMLParser(decoded(content))
-        sent_at = _when(_first(tree, "abbr.dt"))
-        called = _first(tree, "cite .fn")
+        sent_at = _when(tree.css_first("abbr.dt"))
+        called = tree.css_first("cite .fn")
         is_mine = called.tag == "abbr" if called else None
-        number = _number(_first(tree, "cite a.tel"))
-        said = _first(tree, "q")
+        number = _number(tree.css_first("cite a.tel"))
+        said = tree.css_first("q")
         words = or_none(printable(html_to_text(said.html or "")).strip()) if said else None
         files = _files_in(tree)
         author = None if is_mine is None else _ME if is_mine else _called(called) or number
@@ -177,20 +177,20 @@ class VoicePages:
     def _call(self, content: bytes, member: ExportMember) -> Iterator[SourceItem]:
         """A call or a voicemail. Raises: BadRecord."""
         tree = LexborHTMLParser(decoded(content))
-        began_at = _when(_first(tree, "abbr.published"))
-        number = _number(_first(tree, ".contributor a.tel"))
+        began_at = _when(tree.css_first("abbr.published"))
+        number = _number(tree.css_first(".contributor a.tel"))
         tags = {str(tag.attributes.get("href")).rpartition("#")[2] for tag in tree.css("a[rel]")}
         direction = next((word for tag, word in _CALLS.items() if tag in tags), None)
-        heard = _first(tree, ".full-text")
-        sound = _first(tree, "audio")
+        heard = tree.css_first(".full-text")
+        sound = tree.css_first("audio")
         name = (sound.attributes.get("src") or "") if sound else ""
         data: Data = {
             "id": stable_id("call", number, began_at, direction),
             "began_at": began_at,
             "number": number,
-            "name": _called(_first(tree, ".contributor .fn")),
+            "name": _called(tree.css_first(".contributor .fn")),
             "direction": direction,
-            "duration": _seconds(_first(tree, "abbr.duration")),
+            "duration": _seconds(tree.css_first("abbr.duration")),
             "transcript": or_none(printable(heard.text()).strip()) if heard else None,
             "filename": None,
             "mime_type": None,
@@ -220,11 +220,6 @@ def _files_in(tree: LexborHTMLParser) -> Sequence[str]:
     found = tree.css(".message > div img, .message > div a, .message > div audio, .message > video")
     said = (node.attributes.get("src") or node.attributes.get("href") or "" for node in found)
     return list(dict.fromkeys(name for name in said if name and ":" not in name[:12]))
-
-
-def _first(tree: LexborHTMLParser, selector: str) -> LexborNode | None:
-    found = tree.css(selector)
-    return found[0] if found else None
 
 
 def _when(node: LexborNode | None) -> str:

@@ -54,8 +54,8 @@ def message_of(piece: bytes, zone: tzinfo) -> Data:
     """What the JSON would say of a message. Raises: BadRecord."""
     reacted = _REACTIONS.findall(piece)
     tree = LexborHTMLParser(decoded(_REACTIONS.sub(b"", piece)))
-    date, content = _first(tree, "._a72d") or _first(tree, "._a6-o"), _first(tree, "._a6-p")
-    author = _first(tree, "._a6-h")
+    date, content = tree.css_first("._a72d") or tree.css_first("._a6-o"), tree.css_first("._a6-p")
+    author = tree.css_first("._a6-h")
     message: Data = {
         "sender_name": one_line(author.text(), 200) if author else "",
         "timestamp_ms": _milliseconds(one_line(date.text(), 200) if date else "", zone),
@@ -95,11 +95,6 @@ def _text(*nodes: LexborNode) -> str:
     """The words of elements."""
     said = (html_to_text(node.html or "") for node in nodes)
     return printable("\n".join(filter(None, said))).strip()
-
-
-def _first(tree: LexborHTMLParser, selector: str) -> LexborNode | None:
-    found = tree.css(selector)
-    return found[0] if found else None
 
 
 def _milliseconds(words: str, zone: tzinfo) -> int:

@@ -15,7 +15,6 @@ from pathlib import PurePosixPath
 from pdpp_kernel.source_item import Data, Skipped, SourceItem, SourceRecord, stable_id
 from pdpp_kernel.texts import message
 from pdpp_sources.common.declaration import (
-    Field,
     StreamForm,
     day,
     declaration,
@@ -43,7 +42,7 @@ from pdpp_sources.common.source import (
 )
 from pdpp_sources.common.text import one_line, or_none, printable
 from pdpp_sources.common.times import from_iso
-from pdpp_sources.common.unit_fields import adding_up, in_unit, measuring
+from pdpp_sources.common.unit_fields import adding_up, in_unit, measuring, total
 from pdpp_sources.common.xml_elements import XmlElement, cut_elements
 
 _HEALTH = re.compile(
@@ -95,11 +94,6 @@ _ADDED_UP = (
     "number_of_times_fallen",
     "number_of_alcoholic_beverages",
 )
-
-
-def _total(name: str, about: str, unit: str) -> Field:
-    """A number whose values of a day make a sum."""
-    return adding_up(in_unit(number(name, about, summed=True), unit=unit))
 
 
 MEASUREMENTS = StreamForm(
@@ -161,9 +155,9 @@ WORKOUTS = StreamForm(
         moment("started_at", "When it began, in UTC", event=True),
         ending(moment("ended_at", "When it ended, in UTC")),
         word("kind", "running, cycling, yoga …", title=True, searched=True),
-        _total("minutes", "How long it was", "min"),
-        _total("distance_meters", "How far it went", "m"),
-        _total("energy_kcal", "Active energy burned", "kcal"),
+        total("minutes", "How long it was", "min"),
+        total("distance_meters", "How far it went", "m"),
+        total("energy_kcal", "Active energy burned", "kcal"),
         sensitive(number("heart_rate", "Mean of the heart rate, in beats a minute")),
         reference("route", "The file of its route"),
         word("device", "The app or device that measured"),
@@ -178,9 +172,9 @@ DAYS = StreamForm(
     [
         key(),
         day("day", "The day", event=True),
-        _total("energy_kcal", "Active energy burned", "kcal"),
+        total("energy_kcal", "Active energy burned", "kcal"),
         number("energy_goal_kcal", "Your goal for it"),
-        _total("move_minutes", "Minutes in motion", "min"),
+        total("move_minutes", "Minutes in motion", "min"),
         adding_up(
             in_unit(integer("exercise_minutes", "Minutes of exercise", summed=True), unit="min")
         ),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from pdpp_sources.common.declaration import Field, word
+from pdpp_sources.common.declaration import Field, number, word
 
 
 def in_unit(shown: Field, *, by: str | None = None, unit: str | None = None) -> Field:
@@ -20,6 +20,11 @@ def in_unit(shown: Field, *, by: str | None = None, unit: str | None = None) -> 
 def adding_up(shown: Field, *measured: str) -> Field:
     """A number whose values of a day make a sum: all, or those of what is measured there."""
     return replace(shown, schema=shown.schema | {"x_pdpp_total": list(measured) or True})
+
+
+def total(name: str, about: str, unit: str) -> Field:
+    """A number in a unit whose values of a day make a sum."""
+    return adding_up(in_unit(number(name, about, summed=True), unit=unit))
 
 
 def measuring(shown: Field, by: str) -> Field:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pdpp_kernel.source_item import Data, SourceRecord
 from pdpp_sources.common.declaration import (
-    Field,
     StreamForm,
     ending,
     integer,
@@ -17,14 +16,8 @@ from pdpp_sources.common.declaration import (
     text,
     word,
 )
-from pdpp_sources.common.unit_fields import adding_up, in_unit
+from pdpp_sources.common.unit_fields import in_unit, total
 from pdpp_sources.tracks.track_points import TrackPoint
-
-
-def _total(name: str, about: str, unit: str) -> Field:
-    """A number whose values of a day make a sum."""
-    return adding_up(in_unit(number(name, about, summed=True), unit=unit))
-
 
 WORKOUTS = StreamForm(
     "workouts",
@@ -37,9 +30,9 @@ WORKOUTS = StreamForm(
         word("kind", "running, cycling …", searched=True),
         text("name", "Its name", title=True),
         text("description", "What was noted on it"),
-        _total("minutes", "How long it was, breaks among them", "min"),
-        _total("distance_meters", "How far it went", "m"),
-        _total("energy_kcal", "Energy burned", "kcal"),
+        total("minutes", "How long it was, breaks among them", "min"),
+        total("distance_meters", "How far it went", "m"),
+        total("energy_kcal", "Energy burned", "kcal"),
         sensitive(number("heart_rate", "Mean of the heart rate, in beats a minute")),
         integer("point_count", "How many points were recorded", summed=True),
         word("device", "The device or app that recorded it"),

@@ -15,10 +15,10 @@ from datetime import UTC, datetime, timedelta
 from pdpp_sources.common.errors import BadRecord
 from pdpp_sources.common.times import rendered
 
-MARK = b".FIT"
-MARK_AT = 8  # where it stands in a header
 TIMESTAMP = 253
 Value = int | float | str
+_MARK = b".FIT"
+_MARK_AT = 8  # where it stands in a header
 _HEADERS = (12, 14)
 _CHECKSUM_BYTES = 2
 _DEFINES, _OF_MAKER = 0x40, 0x20
@@ -75,6 +75,11 @@ class _Layout:
     number: int
     packed: struct.Struct
     fields: tuple[tuple[int, int | None], ...]
+
+
+def is_fit(head: bytes) -> bool:
+    """Whether a file begins as FIT."""
+    return _header_bytes(head, 0) is not None
 
 
 def fit_files(content: bytes) -> Iterator[tuple[int, int]]:
@@ -135,7 +140,7 @@ def fit_instant(second: Value | None) -> str | None:
 
 def _header_bytes(content: bytes, at: int) -> int | None:
     size = content[at] if at < len(content) else 0
-    is_header = content[at + MARK_AT : at + MARK_AT + len(MARK)] == MARK
+    is_header = content.startswith(_MARK, at + _MARK_AT)
     return size if size in _HEADERS and is_header else None
 
 

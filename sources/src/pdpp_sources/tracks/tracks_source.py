@@ -32,6 +32,7 @@ from pdpp_sources.common.source import (
 from pdpp_sources.common.text import one_line, or_none, printable
 from pdpp_sources.common.times import from_iso, rendered
 from pdpp_sources.common.xml_elements import XmlElement, cut_elements
+from pdpp_sources.tracks.fit_messages import is_fit
 from pdpp_sources.tracks.track_points import TrackPoint, TrackSums
 from pdpp_sources.tracks.track_streams import PLACES, POINTS, ROUTES, WORKOUTS, point_record
 
@@ -79,11 +80,6 @@ class TracksSource:
 def is_track(head: bytes) -> bool:
     """Whether a file begins as GPX, TCX or KML."""
     return _ROOT.match(head) is not None
-
-
-def is_fit(head: bytes) -> bool:
-    """Whether a file begins as FIT, which is binary."""
-    return head[8:12] == b".FIT" and head[0] in (12, 14)
 
 
 def _is_mine(head: bytes) -> bool:

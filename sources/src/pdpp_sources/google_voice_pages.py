@@ -19,7 +19,7 @@ from pdpp_sources.common.export import Export, ExportMember
 from pdpp_sources.common.html_text import html_to_text
 from pdpp_sources.common.source import one_record
 from pdpp_sources.common.text import decoded, one_line, or_none, printable
-from pdpp_sources.common.times import from_iso
+from pdpp_sources.common.times import from_iso, iso_seconds
 
 LARGEST_PAGE_BYTES = 16 * 1024 * 1024
 _HEAD_BYTES = 32 * 1024
@@ -29,7 +29,6 @@ _OTHER = re.compile(
 )
 _TITLE = re.compile(rb"<title>([^<>]{0,1000})</title>")
 _NAMED = re.compile(r"(.*?) - (?:\w+ - )?\d{4}-\d\d-\d\dT")
-_LENGTH = re.compile(r"PT(?:(\d{1,4})H)?(?:(\d{1,4})M)?(?:(\d{1,6})S)?")
 # What Google writes where a message has nothing but files.
 _NO_WORDS = frozenset({"MMS Sent", "MMS Received"})
 _ME = "me"
@@ -237,11 +236,8 @@ def _called(node: LexborNode | None) -> str | None:
 
 
 def _seconds(node: LexborNode | None) -> int | None:
-    length = _LENGTH.fullmatch((node.attributes.get("title") or "") if node else "")
-    if length is None:
-        return None
-    hours, minutes, seconds = (int(part or 0) for part in length.groups())
-    return hours * 3600 + minutes * 60 + seconds
+    seconds = iso_seconds((node.attributes.get("title") or "") if node else "")
+    return None if seconds is None else int(seconds)
 
 
 def _line(said: bytes) -> str:

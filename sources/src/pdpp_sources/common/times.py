@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime, timedelta, tzinfo
 from zoneinfo import ZoneInfo
 
 from pdpp_sources.common.errors import BadRecord
+
+_DURATION = re.compile(
+    r"P(?=.)(?:(\d{1,6})D)?(?:T(?:(\d{1,6})H)?(?:(\d{1,8})M)?(?:(\d{1,9}(?:\.\d{1,9})?)S)?)?"
+)
 
 
 class NotedZone(ZoneInfo):
@@ -47,3 +52,12 @@ def from_iso(text: str, zone: tzinfo = UTC) -> str:
         return rendered(datetime.fromisoformat(text.strip()), zone)
     except ValueError:
         raise BadRecord("bad_date", "the date of the entry cannot be read") from None
+
+
+def iso_seconds(text: str) -> float | None:
+    """How long an ISO 8601 duration of days at most is: `PT1H2M3S` is 3723; None for others."""
+    found = _DURATION.fullmatch(text)
+    if found is None:
+        return None
+    days, hours, minutes, seconds = (float(part or 0) for part in found.groups())
+    return ((days * 24 + hours) * 60 + minutes) * 60 + seconds

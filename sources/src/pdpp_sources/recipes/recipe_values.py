@@ -15,7 +15,7 @@ from pdpp_kernel.source_item import Data, Json
 from pdpp_sources.common.epochs import UNIX
 from pdpp_sources.common.errors import BadRecord
 from pdpp_sources.common.text import one_line, or_none, printable, printable_within
-from pdpp_sources.common.times import from_iso, rendered
+from pdpp_sources.common.times import from_iso, iso_seconds, rendered
 from pdpp_sources.recipes.json_places import segments_of
 from pdpp_sources.recipes.recipe import Alternatives, RecipeField
 from pdpp_sources.tables.column_amounts import POINTS, amount_forms, amount_value
@@ -25,10 +25,7 @@ BY_COLUMN = "by-column"
 _LONGEST_WORD_CHARS = 1000
 _ABSENT = object()
 _ZERO = re.compile(r"0{4}-00-00|0000/00/00")
-_CLOCK = re.compile(r"()(?:(\d{1,6}):)?(\d{1,6}):(\d{1,2}(?:\.\d{1,9})?)")
-_ISO_DURATION = re.compile(
-    r"P(?=.)(?:(\d{1,6})D)?(?:T(?:(\d{1,6})H)?(?:(\d{1,8})M)?(?:(\d{1,9}(?:\.\d{1,9})?)S)?)?"
-)
+_CLOCK = re.compile(r"(?:(\d{1,6}):)?(\d{1,6}):(\d{1,2}(?:\.\d{1,9})?)")
 _TRUE, _FALSE = frozenset({"true", "yes", "1", "y"}), frozenset({"false", "no", "0", "n"})
 
 
@@ -165,10 +162,11 @@ def _finite(number: float) -> float:
 
 def _duration(text: str, said: RecipeField, *_: object) -> float:
     """Seconds: of `1:02:03`, `02:03`, `PT1H2M3S`, or a number of seconds. Raises: BadRecord."""
-    if found := _CLOCK.fullmatch(text) or _ISO_DURATION.fullmatch(text):
-        days, hours, minutes, seconds = (float(part or 0) for part in found.groups())
-        return _finite(((days * 24 + hours) * 60 + minutes) * 60 + seconds)
-    return _number(text, said)
+    if found := _CLOCK.fullmatch(text):
+        hours, minutes, seconds = (float(part or 0) for part in found.groups())
+        return (hours * 60 + minutes) * 60 + seconds
+    seconds = iso_seconds(text)
+    return _number(text, said) if seconds is None else seconds
 
 
 def _flag(text: str, *_: object) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from contextlib import suppress
 from datetime import datetime
+from email.utils import format_datetime
 
 from pdpp_sources.tables.column_days import MONTHS
 
@@ -30,8 +31,5 @@ def in_standard_form(value: str) -> str | None:
         month = MONTHS.get(word.lower()) or _SWEDISH.get(word.lower())
         return f"{day} {_ENGLISH[month - 1]} {year} {clock}{zone}" if month else None
     with suppress(ValueError):
-        moment = datetime.fromisoformat(value.strip())
-        return (
-            moment.strftime("%d ") + _ENGLISH[moment.month - 1] + moment.strftime(" %Y %H:%M:%S %z")
-        )
+        return format_datetime(datetime.fromisoformat(value.strip()))
     return None

@@ -207,11 +207,9 @@ def _as_range(param: str, arguments: Arguments) -> Json | None:
     name = param.removeprefix("filter[").partition("]")[0]
     asked = conditions.get(name)
     if is_object(asked):
-        mended = {**asked}
+        mended: Json = {}
         for operator, text in asked.items():
-            mended = without(mended, operator) | (
-                _as_bound(operator, str(text)) or {operator: text}
-            )
+            mended |= _as_bound(operator, str(text)) or {operator: text}
         return {**conditions, name: mended} if mended != asked else None
     span = span_of(str(asked))
     if span is None:

@@ -38,38 +38,38 @@ class CountedTimes:
 
 def year_counts(snapshot: ReadSnapshot, authority: ReadAuthority) -> CountedTimes:
     """By year, as the owner.  Raises: QueryTimeout."""
-    return _counted(snapshot, authority, "year", None)
+    return _counted(snapshot, authority, None)
 
 
 def day_counts(snapshot: ReadSnapshot, authority: ReadAuthority, year: int) -> CountedTimes:
     """By day since 1970, of one year, as the owner.  Raises: QueryTimeout."""
-    return _counted(snapshot, authority, "day", year)
+    return _counted(snapshot, authority, year)
 
 
-def _counted(
-    snapshot: ReadSnapshot, authority: ReadAuthority, granularity: str, year: int | None
-) -> CountedTimes:
+def _counted(snapshot: ReadSnapshot, authority: ReadAuthority, year: int | None) -> CountedTimes:
+    """By day of a year, or by year without one."""
     counts, uncounted = Counter[int](), list[ReadableSource]()
     for source in authority.sources:
-        if not _is_counted(source):
-            uncounted += [source] if time_field(source) is not None else []
+        dated = time_field(source)
+        if dated is None:
             continue
-        key = ("counted times", source.order, granularity, year)
+        if not _is_counted(source, dated.name):
+            uncounted.append(source)
+            continue
 
-        def ask(source: ReadableSource = source) -> Mapping[int, int]:
-            return dict(_of_source(snapshot, authority, source, granularity, year))
+        def ask(source: ReadableSource = source, time: str = dated.name) -> Mapping[int, int]:
+            return dict(_of_source(snapshot, authority, source, time, year))
 
-        counts.update(once(snapshot.derived, key, ask))
+        counts.update(once(snapshot.derived, ("counted times", source.order, year), ask))
     return CountedTimes(counts, tuple(uncounted))
 
 
-def _is_counted(source: ReadableSource) -> bool:
-    dated, declared = time_field(source), source.declared
+def _is_counted(source: ReadableSource, time: str) -> bool:
+    declared = source.declared
     return (
-        dated is not None
-        and declared.aggregations.count
-        and dated.name in declared.aggregations.group_by_time
-        and set(declared.range_filters.get(dated.name, ())) >= _RANGE
+        declared.aggregations.count
+        and time in declared.aggregations.group_by_time
+        and set(declared.range_filters.get(time, ())) >= _RANGE
     )
 
 
@@ -77,22 +77,18 @@ def _of_source(
     snapshot: ReadSnapshot,
     authority: ReadAuthority,
     source: ReadableSource,
-    granularity: str,
+    time: str,
     year: int | None,
 ) -> Iterator[tuple[int, int]]:
-    dated = time_field(source)
-    if dated is None:
-        return
     bounds = () if year is None else ((Operator.GTE, year), (Operator.LT, year + 1))
     query = AggregateQuery(
         source.stream,
         "count",
         Selectors(source.connection_id),
-        group_by_time=dated.name,
-        granularity=granularity,
+        group_by_time=time,
+        granularity="day" if year is not None else "year",
         filters=tuple(
-            FilterText(dated.name, operator.value, f"{bound:04}-01-01")
-            for operator, bound in bounds
+            FilterText(time, operator.value, f"{bound:04}-01-01") for operator, bound in bounds
         ),
     )
     plan = authorize_aggregate(authority, query).plan

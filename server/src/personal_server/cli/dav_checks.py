@@ -50,8 +50,7 @@ def check_account(
                     records = records_of(
                         stores.records, reader, batch.path, wanted, batch.name, found
                     )
-                    comparison.compare(records)
-                    found.note(batch.name, comparison)
+                    found.note(batch.name, comparison.compare(records))
     except (FetchTrouble, DavTrouble) as trouble:
         result.code = trouble.code
     if result.code is not None:

@@ -19,7 +19,7 @@ from personal_server.app.mailbox_records import ATTACHMENTS, MESSAGES, SOURCE
 from personal_server.app.mailbox_runs import MailboxRuns
 from personal_server.app.stores import Stores
 from personal_server.cli.known_tables import known_table
-from personal_server.cli.record_comparison import RecordComparison
+from personal_server.cli.record_comparison import ComparedItem, RecordComparison
 from personal_server.feeds.feed_ledger import Difference, ItemState, differences
 from personal_server.feeds.feed_runs import RunResult
 from personal_server.feeds.fetched_batches import FOLLOW, FetchTrouble
@@ -45,13 +45,12 @@ class FeedComparison:
         """Whether the records lack anything that the place holds."""
         return any(each.reason.partition(" ")[0] not in NOT_LACKING for each in self.differences)
 
-    def note(self, name: str, comparison: RecordComparison) -> None:
+    def note(self, name: str, compared: ComparedItem) -> None:
         """Say what of an item the records do not hold, or otherwise."""
-        for reason, count in ((MISSING, comparison.missing), (DIFFERING, comparison.differing)):
+        for reason, count in ((MISSING, compared.missing), (DIFFERING, compared.differing)):
             if count:
                 self.differences.append(Difference(name, f"{reason} {count}"))
-        self.records += comparison.records
-        comparison.begin()
+        self.records += compared.records
 
 
 def check_feed(feed: FeedRow, stores: Stores, reader: ReaderProcess, zone: str) -> FeedComparison:
@@ -73,8 +72,7 @@ def check_feed(feed: FeedRow, stores: Stores, reader: ReaderProcess, zone: str) 
             path = folder if item.name == WHOLE else folder / item.name
             wanted = Wanted(zone=zone, within=folder)
             records = records_of(stores.records, reader, path, wanted, item.name, found)
-            comparison.look_for(records)
-            found.note(item.name, comparison)
+            found.note(item.name, comparison.look_for(records))
     return found
 
 
@@ -94,8 +92,7 @@ def check_mailbox(
                     records = records_of(
                         stores.records, reader, batch.path, wanted, batch.folder, found
                     )
-                    comparison.compare(records)
-                    found.note(batch.folder, comparison)
+                    found.note(batch.folder, comparison.compare(records))
     except FetchTrouble as trouble:
         result.code = trouble.code
     if result.rejected:

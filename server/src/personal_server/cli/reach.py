@@ -88,8 +88,7 @@ def _findings(
             "When the tunnel has its address, start the server with that: see below.",
         )
     if for_everybody is not None:
-        refused = list(_started(tunnels, for_everybody=for_everybody))
-        yield from refused
+        yield from _started(tunnels, for_everybody=for_everybody)
         tunnels = list(installed_tunnels(settings.bind_port))
     for tunnel in tunnels:
         yield _judged(tunnel)
@@ -112,7 +111,7 @@ def _findings(
 
 
 def _started(tunnels: list[Tunnel], *, for_everybody: bool) -> Iterator[Finding]:
-    """The first tunnel that can be started, started."""
+    """Start the first tunnel that can be started; what it complains of."""
     able = next((t for t in tunnels if t.everybody and not t.trouble), None)
     if able is None:
         step = "Install Tailscale and sign in with `tailscale up`, then run this command again."

@@ -22,17 +22,23 @@ THREAD = "thread_id"
 
 
 @dataclass(slots=True)
-class RecordComparison:
-    """Counts records that the accounts lack or hold otherwise.
+class ComparedItem:
+    """How many records an item has, and how many of them the accounts lack or hold otherwise."""
 
-    Shapes: `accounts` by their source; the counts are those since it began with an item.
+    records: int = 0
+    missing: int = 0
+    differing: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class RecordComparison:
+    """Compares the records of items with those of accounts.
+
+    Shapes: `accounts` by their source.
     """
 
     store: RecordStore
     accounts: Mapping[str, Sequence[str]]
-    records: int = 0
-    missing: int = 0
-    differing: int = 0
     _seen: set[int] = field(default_factory=set[int], init=False)
 
     @classmethod
@@ -45,25 +51,25 @@ class RecordComparison:
                     accounts[each.connector_key].append(each.connection_id)
         return cls(store, accounts)
 
-    def begin(self) -> None:
-        """Count anew, for the next item."""
-        self.records = self.missing = self.differing = 0
-
-    def look_for(self, records: Iterable[tuple[str, SourceRecord]]) -> None:
+    def look_for(self, records: Iterable[tuple[str, SourceRecord]]) -> ComparedItem:
         """Whether they are there, whatever they say: exports of several days say different."""
-        for source, stream, part in self._parts(records):
-            self.missing += len(part.keys() - self._held(source, stream, part).keys())
+        compared = ComparedItem()
+        for source, stream, part in _parts(records, compared):
+            compared.missing += len(part.keys() - self._held(source, stream, part).keys())
+        return compared
 
-    def compare(self, records: Iterable[tuple[str, SourceRecord]]) -> None:
+    def compare(self, records: Iterable[tuple[str, SourceRecord]]) -> ComparedItem:
         """Whether they are there, and say what their first item says."""
-        for source, stream, part in self._parts(records):
+        compared = ComparedItem()
+        for source, stream, part in _parts(records, compared):
             held = self._held(source, stream, part)
-            self.missing += len(part.keys() - held.keys())
+            compared.missing += len(part.keys() - held.keys())
             for key in part.keys() & held.keys():
                 mark = hash((source, stream, key))
                 if mark not in self._seen:
-                    self.differing += _differs(part[key], held[key])
+                    compared.differing += _differs(part[key], held[key])
             self._seen.update(hash((source, stream, key)) for key in part)
+        return compared
 
     def beside(self, source: str, stream: str) -> Iterator[list[str]]:
         """The keys of records of a stream that were compared with nothing."""
@@ -77,21 +83,6 @@ class RecordComparison:
                 while part := list(islice(keys, COMPARED_AT_ONCE)):
                     yield part
 
-    def _parts(
-        self, records: Iterable[tuple[str, SourceRecord]]
-    ) -> Iterator[tuple[str, str, Mapping[str, SourceRecord]]]:
-        """Some of a source and stream at a time, by key."""
-        waiting: dict[tuple[str, str], dict[str, SourceRecord]] = defaultdict(dict)
-        for source, record in records:
-            self.records += 1
-            part = waiting[source, record.stream]
-            part.setdefault(canonical_key([record.data["id"]]), record)
-            if len(part) >= COMPARED_AT_ONCE:
-                yield source, record.stream, part
-                part.clear()
-        for (source, stream), part in waiting.items():
-            yield source, stream, part
-
     def _held(
         self, source: str, stream: str, part: Mapping[str, SourceRecord]
     ) -> dict[str, Mapping[str, object]]:
@@ -101,6 +92,22 @@ class RecordComparison:
             for account in self.accounts.get(source, ())
             for record in self.store.records_named(account, stream, list(part))
         }
+
+
+def _parts(
+    records: Iterable[tuple[str, SourceRecord]], compared: ComparedItem
+) -> Iterator[tuple[str, str, Mapping[str, SourceRecord]]]:
+    """Some of a source and stream at a time, by key; all of them are counted."""
+    waiting: dict[tuple[str, str], dict[str, SourceRecord]] = defaultdict(dict)
+    for source, record in records:
+        compared.records += 1
+        part = waiting[source, record.stream]
+        part.setdefault(canonical_key([record.data["id"]]), record)
+        if len(part) >= COMPARED_AT_ONCE:
+            yield source, record.stream, part
+            part.clear()
+    for (source, stream), part in waiting.items():
+        yield source, stream, part
 
 
 def _differs(record: SourceRecord, held: Mapping[str, object]) -> bool:

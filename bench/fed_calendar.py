@@ -15,13 +15,11 @@ import http.client
 import random
 import re
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Generator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -29,21 +27,9 @@ from bench.fed_mailbox import BURST, Owner, Wire
 from bench.site import Site
 from tests.browser.chromium import free_port
 from tests.processes import started, stop
+from tests.radicale_server import PASSWORD, answers, configured
 
-USER, PASSWORD, FEED = "user", "app-password-7", "calendars"
-_RADICALE = """
-[server]
-hosts = 127.0.0.1:{port}
-[auth]
-type = htpasswd
-htpasswd_filename = {folder}/users
-htpasswd_encryption = plain
-delay = 0
-[storage]
-filesystem_folder = {folder}/collections
-[logging]
-level = error
-"""
+USER, FEED = "user", "calendars"
 _MAKE = """<?xml version="1.0"?>
 <c:mkcalendar xmlns:d="DAV:" xmlns:c="urn:ietf:params:xml:ns:caldav">
 <d:set><d:prop><d:displayname>{name}</d:displayname></d:prop></d:set></c:mkcalendar>"""
@@ -101,9 +87,7 @@ def calendar_server(python: str, program: str, folder: Path) -> Generator[Calend
     port = free_port()
     folder.mkdir()
     if program == "radicale":
-        (folder / "users").write_text(f"{USER}:{PASSWORD}\n")
-        (folder / "config").write_text(_RADICALE.format(port=port, folder=folder))
-        words = [python, "-m", "radicale", "--config", str(folder / "config")]
+        words = [python, "-m", "radicale", "--config", str(configured(folder, port, USER))]
         base = f"/{USER}/"
     else:
         words = [python, "-m", "xandikos", "serve", "-d", str(folder / "dav"), "--defaults"]
@@ -111,11 +95,8 @@ def calendar_server(python: str, program: str, folder: Path) -> Generator[Calend
         base = "/user/calendars/"
     process = started(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
-        end = time.monotonic() + 60
-        while time.monotonic() < end:
-            with suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
-                break
-            time.sleep(0.1)
+        if not answers(port):
+            sys.exit(f"{program} does not answer")
         yield CalendarServer(port, base)
     finally:
         stop(process, signal.SIGTERM)
@@ -184,8 +165,7 @@ class Calendars:
     def delete(self) -> None:
         """An event less."""
         if one := self._one():
-            self.server.send("DELETE", f"{one[0]}/{one[1]}.ics")
-            del self.events[one[0]][one[1]]
+            self.delete_at(*one)
 
     def move(self) -> None:
         """To another calendar."""

@@ -16,7 +16,7 @@ import re
 import subprocess
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -124,11 +124,27 @@ def ours_of(folder: Path) -> tuple[dict[str, ReadMail], dict[str, str], Counter[
     return found, threads.joined(), skipped
 
 
+class _Joined:
+    """Names that were said to be one, each known by one of them."""
+
+    def __init__(self) -> None:
+        self._parents: dict[str, str] = {}
+
+    def join(self, one: str, other: str) -> None:
+        """Both are one from now on."""
+        self._parents[self.root(one)] = self.root(other)
+
+    def root(self, name: str) -> str:
+        """The name that stands for all that are one with it."""
+        while (above := self._parents.setdefault(name, name)) != name:
+            name = above
+        return name
+
+
 class _Threads:
     """Threads as an import joins them: by the marks that mails leave and look for."""
 
     def __init__(self) -> None:
-        self._parents: dict[str, str] = {}
         self._paths: dict[str, str] = {}
         self._left: defaultdict[str, list[tuple[int, str]]] = defaultdict(list)
         self._looked: list[tuple[str, tuple[str, int, int]]] = []
@@ -143,16 +159,12 @@ class _Threads:
 
     def joined(self) -> dict[str, str]:
         """The thread of each mail."""
+        threads = _Joined()
         for thread, (mark, since, until) in self._looked:
             for at, other in self._left[mark]:
                 if since <= at <= until:
-                    self._parents[self._root(thread)] = self._root(other)
-        return {path: self._root(thread) for path, thread in self._paths.items()}
-
-    def _root(self, key: str) -> str:
-        while (above := self._parents.setdefault(key, key)) != key:
-            key = above
-        return key
+                    threads.join(thread, other)
+        return {path: threads.root(thread) for path, thread in self._paths.items()}
 
 
 def _ours(data: Mapping[str, Any]) -> ReadMail:
@@ -210,20 +222,14 @@ def alike(field: str, mine: ReadMail, other: ReadMail) -> bool:
 
 def threads_apart(mails: Mapping[str, ReadMail], ours: Mapping[str, str]) -> tuple[int, int]:
     """How many threads the links of mails make, and how many of those are several here."""
-    parents: dict[str, str] = {}
-
-    def root(key: str) -> str:
-        while (above := parents.setdefault(key, key)) != key:
-            key = above
-        return key
-
+    linked = _Joined()
     for path, mail in mails.items():
         for link in (mail.own, *mail.links):
             if link:
-                parents[root(path)] = root(f"<{link}>")
+                linked.join(path, f"<{link}>")
     joined: defaultdict[str, set[str]] = defaultdict(set)
     for path in mails:
-        joined[root(path)].add(ours[path])
+        joined[linked.root(path)].add(ours[path])
     return len(joined), sum(len(each) > 1 for each in joined.values())
 
 
@@ -265,15 +271,14 @@ def _bare(identifier: str) -> str:
     return identifier.strip().strip("<>,").strip()
 
 
-def _options() -> Iterator[Any]:
+def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench.mail_parsers")
     parser.add_argument("folder", type=Path)
     parser.add_argument("--node", type=Path, required=True, help="folder with node_modules")
     parser.add_argument("--python", default=sys.executable, help="Python with fast_mail_parser")
     parser.add_argument("--show", choices=FIELDS)
-    given = parser.parse_args()
-    yield from (given.folder, given.node, given.python, given.show)
+    return parser.parse_args()
 
 
 if __name__ == "__main__":
-    main(*_options())
+    main(**vars(_options()))

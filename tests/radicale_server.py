@@ -98,12 +98,8 @@ class DavServer:
                 stdout=log,
                 stderr=log,
             )
-        end = time.monotonic() + 60
-        while time.monotonic() < end:
-            with suppress(OSError), socket.create_connection(("127.0.0.1", self.port), 1):
-                return
-            time.sleep(0.05)
-        raise TimeoutError(self.log)
+        if not answers(self.port):
+            raise TimeoutError(self.log)
 
     def stop(self) -> None:
         """End it."""
@@ -112,14 +108,31 @@ class DavServer:
             self.process = None
 
 
+def answers(port: int, seconds: float = 60) -> bool:
+    """Whether somebody listens on a port of this machine within so long."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        with suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def configured(folder: Path, port: int, user: str) -> Path:
+    """A configuration file for one account, written into a folder."""
+    (folder / "users").write_text(f"{user}:{PASSWORD}\n")
+    (folder / "users").chmod(0o600)
+    config = folder / "config"
+    config.write_text(_CONFIG.format(folder=folder, port=port))
+    return config
+
+
 @contextmanager
 def dav_server(folder: Path) -> Generator[DavServer]:
     """A server with one account and no collection."""
     folder.mkdir(parents=True, exist_ok=True)
     found = DavServer(folder, free_port())
-    (folder / "users").write_text(f"{USER}:{PASSWORD}\n")
-    (folder / "config").write_text(_CONFIG.format(folder=folder, port=found.port))
-    (folder / "users").chmod(0o600)
+    configured(folder, found.port, USER)
     found.start()
     try:
         yield found

@@ -143,6 +143,24 @@ def test_whoever_asks_a_third_time_is_told_to_the_owner_once(
     assert "3" in said_of(alarm.rule, alarm.detail)
 
 
+def test_who_asks_once_after_each_renewal_is_told_to_the_owner(
+    bench: Any, first: Issued, rotate: Any
+) -> None:
+    lasting(bench)
+    token = first.refresh_token
+    told: list[int] = []
+    for _ in range(7):
+        answer = rotate(token)
+        bench.now_ns += MINUTE
+        assert pair(rotate(token)) == pair(answer)
+        token = answer.refresh_token
+        told.append(len(bench.rows(ReadingAlarmRow)))
+        bench.now_ns += 12 * HOUR
+    # a day apart at the least, and each after three more
+    assert told == [0, 0, 1, 1, 1, 2, 2]
+    assert {alarm.detail["repeats"] for alarm in bench.rows(ReadingAlarmRow)} == {3}
+
+
 def row_of(bench: Any, issued: Issued) -> TokenRow:
     """The row of an access token."""
     known = secret_hash(issued.access_token)

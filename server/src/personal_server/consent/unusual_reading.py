@@ -99,8 +99,8 @@ SENTENCES: Mapping[str, str] = {
     "volume": "the app read %(records)s records today; the most on an earlier day was %(most)s",
     "canary": "the app read one of your bait records (in %(stream)s)",
     REFRESH_REPEATED: (
-        "the app asked %(repeats)s times for the same new tokens; somebody else may hold a copy of"
-        " the app's refresh token. If you do not know why, end this access and"
+        "the app asked %(repeats)s times for tokens that it had got before; somebody else may hold"
+        " a copy of the app's refresh token. If you do not know why, end this access and"
         " connect the app again"
     ),
 }

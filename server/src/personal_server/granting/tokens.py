@@ -60,7 +60,7 @@ REPEAT_NS = 60 * NANOSECONDS
 UNUSED_REPEAT_NS = 600 * NANOSECONDS
 """How long it is given again where nobody used it, to the network that it was given to first."""
 NOTICED_REPEATS = 3
-"""A lost answer is asked for once or twice; whoever asks more often may be two."""
+"""A family loses an answer once or twice; where it is given again more often, there may be two."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,27 +281,42 @@ class Rotating:
     def _count_repeat(
         self, writer: AuthorizationWriter, row: RefreshTokenRow, subject: Subject, now_ns: int
     ) -> None:
-        """Count a pair that is given again, and tell the owner from the third time on."""
-        repeats = row.repeats + 1
+        """Count a pair that is given again, and tell the owner from the third of its family on.
+
+        The tokens of a family count together: who asks once after each renewal keeps pace with its
+        client as well as who asks for one answer many times.
+        """
         of_token = RefreshTokenRow.token_hash.equals(row.token_hash)
-        writer.change(RefreshTokenRow, [RefreshTokenRow.repeats.to(repeats)], of_token)
+        writer.change(RefreshTokenRow, [RefreshTokenRow.repeats.to(row.repeats + 1)], of_token)
         held_id = subject.package_id or subject.grant_id
-        if repeats == NOTICED_REPEATS and held_id is not None:
-            detail: dict[str, object] = {"repeats": repeats}
-            writer.insert(
-                ReadingAlarmRow(
-                    alarm_id=new_id(ALARM, self._random_bytes),
-                    held_id=held_id,
-                    client_id=subject.client_id,
-                    rule=REFRESH_REPEATED,
-                    at_ns=now_ns,
-                    detail=detail,
-                    paused=False,
-                )
+        if held_id is None:
+            return
+        told_ns = _told_of_repeats_ns(writer, held_id)
+        family = RefreshTokenRow.family_id.equals(row.family_id)
+        lately = RefreshTokenRow.superseded_at_ns.above(told_ns)
+        repeats = sum(each.repeats for each in writer.rows(RefreshTokenRow, family, lately))
+        if repeats < NOTICED_REPEATS or now_ns < told_ns + DAY_NANOSECONDS:
+            return
+        detail: dict[str, object] = {"repeats": repeats}
+        writer.insert(
+            ReadingAlarmRow(
+                alarm_id=new_id(ALARM, self._random_bytes),
+                held_id=held_id,
+                client_id=subject.client_id,
+                rule=REFRESH_REPEATED,
+                at_ns=now_ns,
+                detail=detail,
+                paused=False,
             )
-            audit(
-                writer, "reading.unusual", SERVER, now_ns, subject, rule=REFRESH_REPEATED, **detail
-            )
+        )
+        audit(writer, "reading.unusual", SERVER, now_ns, subject, rule=REFRESH_REPEATED, **detail)
+
+
+def _told_of_repeats_ns(reader: AuthorizationReader, held_id: str) -> int:
+    """When the owner was last told that answers of an access were given again; 0 for never."""
+    of_it = ReadingAlarmRow.held_id.equals(held_id)
+    alarms = reader.rows(ReadingAlarmRow, of_it, ReadingAlarmRow.rule.equals(REFRESH_REPEATED))
+    return max((alarm.at_ns for alarm in alarms), default=0)
 
 
 def network_near(address: str | None) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from importlib.resources import files
 from pathlib import Path
@@ -74,6 +75,34 @@ def test_a_folder_that_cannot_be_written_is_named(
     (home / ".claude").write_text("a file")
     assert run_app(skills, ["install", "claude-code", "--json"]) != 0
     assert json.loads(capsys.readouterr().out)["error"]["code"] == "storage"
+
+
+@pytest.mark.parametrize("written", ["mine", None])
+def test_a_link_is_replaced_on_demand_and_nothing_is_written_where_it_leads(
+    home: Path, capsys: pytest.CaptureFixture[str], written: str | None
+) -> None:
+    linked = page(home, "codex", shipped_skills()[0].name)
+    linked.parent.mkdir(parents=True)
+    target = home / "elsewhere"
+    if written is not None:
+        target.write_text(written, encoding="utf-8")
+    linked.symlink_to(target)
+    assert outcomes(capsys, "codex")[0] == "changed_by_you"
+    assert linked.is_symlink()
+    assert outcomes(capsys, "codex", "--replace")[0] == "written"
+    assert not linked.is_symlink()
+    assert (target.read_text(encoding="utf-8") if target.exists() else None) == written
+
+
+def test_nobody_else_may_write_what_agents_obey(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    usual = os.umask(0)
+    try:
+        outcomes(capsys)
+    finally:
+        os.umask(usual)
+    assert [str(each) for each in home.rglob("*") if each.stat().st_mode & 0o022] == []
 
 
 @pytest.mark.parametrize("skill", shipped_skills(), ids=lambda skill: skill.name)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
 from pathlib import Path
 from typing import Annotated, Literal, TypeAlias
 
@@ -103,16 +105,35 @@ def _write(skill: Skill, host: SkillHost, *, replace: bool) -> str:
     """Write it, and say what became of it.  Raises: CommandError (`storage`)."""
     page = _page(skill, host)
     try:
-        if page.is_file():
-            if _is_as_shipped(page, skill):
-                return "unchanged"
-            if not replace:
-                return "changed_by_you"
-        page.parent.mkdir(parents=True, exist_ok=True)
-        page.write_text(skill.text, encoding="utf-8")
+        if page.is_file() and _is_as_shipped(page, skill):
+            return "unchanged"
+        if os.path.lexists(page) and not replace:
+            return "changed_by_you"
+        _make_folders(page.parent)
+        _put(page, skill.text)
     except OSError:
         place = f"~/{page.relative_to(Path.home())}"
         message = f"{place} cannot be written."
         step = "Check who owns the folder and whether the disk has room, then repeat."
         raise CommandError("storage", message, step) from None
     return "written"
+
+
+def _make_folders(folder: Path) -> None:
+    """Those that are missing; agents obey what lies there, so nobody else may write into them."""
+    missing = [each for each in (folder, *folder.parents) if not each.exists()]
+    for each in reversed(missing):
+        each.mkdir(mode=0o755)
+
+
+def _put(page: Path, text: str) -> None:
+    """Whole or not at all, in the place of a link and not where it leads."""
+    with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=page.parent, delete=False) as file:
+        try:
+            file.write(text)
+            file.flush()
+            os.fchmod(file.fileno(), 0o644)
+            Path(file.name).replace(page)
+        except BaseException:
+            Path(file.name).unlink(missing_ok=True)
+            raise

@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from pdpp_kernel.system.open_files import MOST_DEPTH
 from personal_server.feeds import watched_folders
 from personal_server.feeds.watched_folders import (
     FolderLayout,
     FolderTrouble,
+    files_beneath,
     layout_of,
     look_at,
 )
@@ -27,6 +29,14 @@ def test_hidden_entries_links_and_empty_folders_are_passed_over(tmp_path: Path) 
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "a.csv").write_text("x")
     assert seen(tmp_path) == {"a.csv": False}
+
+
+def test_folders_are_looked_into_to_a_depth_that_no_export_has(tmp_path: Path) -> None:
+    deepest = tmp_path.joinpath("a", *["b"] * (MOST_DEPTH + 1))
+    deepest.mkdir(parents=True)
+    (deepest / "beyond.csv").write_text("x")
+    (deepest.parent / "within.csv").write_text("x")
+    assert [path for path, _ in files_beneath(tmp_path / "a")] == ["b/" * MOST_DEPTH + "within.csv"]
 
 
 @pytest.mark.parametrize("ending", ["part", "crdownload", "partial", "tmp", "download"])

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from pdpp_kernel.source_item import Data
-from pdpp_kernel.system.open_files import real_place
+from pdpp_kernel.system.open_files import MOST_DEPTH, real_place
 
 BUFFER_BYTES = 256 * 1024
 # How databases begin, and what SQLite keeps beside a database while a program has it open.
@@ -34,6 +34,11 @@ def open_file(path: Path, within: Path | None = None) -> BinaryIO:
         stream.close()
         raise PermissionError
     return stream
+
+
+def is_too_deep(folder: str, top: Path) -> bool:
+    """Whether folders in this one are not looked into any more."""
+    return len(Path(folder).relative_to(top).parts) >= MOST_DEPTH
 
 
 def file_facts(parts: Sequence[Path], files: int, total_bytes: int) -> Data:

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from pdpp_sources.common.errors import ExportUnreadable
-from pdpp_sources.export_files import BESIDE, SQLITE, open_file
+from pdpp_sources.export_files import BESIDE, SQLITE, is_too_deep, open_file
 
 _TRIES = 10
 _PAUSE_SECONDS = 0.2
@@ -46,7 +46,8 @@ def _live(path: Path) -> Iterator[Path]:
             yield path
         return
     for folder, folders, names in os.walk(path, followlinks=False):
-        folders[:] = [name for name in folders if not name.startswith(".")]
+        goes_on = not is_too_deep(folder, path)
+        folders[:] = [name for name in folders if goes_on and not name.startswith(".")]
         listed = set(names)
         for name in sorted(listed):
             if any(name + ending in listed for ending in BESIDE):

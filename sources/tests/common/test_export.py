@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from pdpp_kernel.system.open_files import MOST_DEPTH
 from pdpp_sources.common.errors import ExportError, ExportUnsafe, MemberDamaged
 from pdpp_sources.common.export import HEAD_BYTES, open_export, open_parts
 from sources.tests.specimens.files import as_zip
@@ -58,6 +59,16 @@ def test_a_symbolic_link_in_a_zip_is_not_followed(tmp_path: Path) -> None:
     with open_export(path) as export:
         assert export.members == ()
         assert [skip.code for skip in export.refused] == ["unsafe_entry"]
+
+
+def test_folders_are_looked_into_to_a_depth_that_no_export_has(tmp_path: Path) -> None:
+    deepest = tmp_path.joinpath("a", *["b"] * (MOST_DEPTH + 1))
+    deepest.mkdir(parents=True)
+    (deepest / "beyond.txt").write_text("x")
+    (deepest.parent / "within.txt").write_text("x")
+    with open_export(tmp_path / "a") as export:
+        assert [member.name for member in export.members] == ["b/" * MOST_DEPTH + "within.txt"]
+        assert [skip.code for skip in export.refused] == ["unreadable_folder"]
 
 
 def test_a_symbolic_link_in_a_folder_is_not_followed(tmp_path: Path) -> None:

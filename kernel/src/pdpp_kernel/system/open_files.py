@@ -1,4 +1,4 @@
-"""What the system tells of open files."""
+"""What the system tells of open files, and how deep folders are looked into."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ import tempfile
 from pathlib import Path
 from typing import BinaryIO
 
+MOST_DEPTH = 100
+"""So many folders in each other are looked into; a path may have thousands."""
 _LONGEST_PATH_BYTES = 1024
 
 

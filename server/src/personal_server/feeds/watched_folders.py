@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
+from pdpp_kernel.system.open_files import MOST_DEPTH
+
 MOST_ENTRIES = 20_000
 MOST_FRESH = 2_000
 WHOLE = "."
@@ -155,7 +157,7 @@ def _whole(folder: Path, name: str, found: FolderLook, reached_ns: int | None) -
     Raises: FolderTrouble for the folder itself; what is gone or closed beneath it adds nothing.
     """
     mark, count, size_bytes, newest_ns = 0, 0, 0, 0
-    for path, stated in _files(folder, ""):
+    for path, stated in files_beneath(folder):
         count += 1
         size_bytes += stated.st_size
         newest_ns = max(newest_ns, stated.st_mtime_ns, stated.st_ctime_ns)
@@ -174,8 +176,13 @@ def _whole(folder: Path, name: str, found: FolderLook, reached_ns: int | None) -
     return SeenItem(name, f"{count:x}.{size_bytes:x}.{mark:x}", newest_ns, size_bytes, False)
 
 
-def _files(folder: Path, beneath: str) -> Iterator[tuple[str, os.stat_result]]:
-    """Each regular file, with its path below the folder; hidden ones and links are passed over."""
+def files_beneath(
+    folder: Path, beneath: str = "", depth: int = MOST_DEPTH
+) -> Iterator[tuple[str, os.stat_result]]:
+    """Each regular file, with its path below the folder.
+
+    Hidden ones and links are passed over, and what lies in more than so many folders.
+    """
     try:
         with os.scandir(folder) as entries:
             for entry in entries:
@@ -183,7 +190,9 @@ def _files(folder: Path, beneath: str) -> Iterator[tuple[str, os.stat_result]]:
                     continue
                 with suppress(OSError):  # gone meanwhile
                     if entry.is_dir(follow_symlinks=False):
-                        yield from _files(Path(entry.path), f"{beneath}{entry.name}/")
+                        inner = f"{beneath}{entry.name}/"
+                        if depth:
+                            yield from files_beneath(Path(entry.path), inner, depth - 1)
                     elif entry.is_file(follow_symlinks=False):
                         yield f"{beneath}{entry.name}", entry.stat(follow_symlinks=False)
     except OSError:

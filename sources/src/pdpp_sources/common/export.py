@@ -55,7 +55,13 @@ from pdpp_sources.common.packed import (
 )
 from pdpp_sources.common.resume_point import BOOKMARK
 from pdpp_sources.common.text import printable
-from pdpp_sources.export_files import BESIDE, BUFFER_BYTES, SQLITE, open_file
+from pdpp_sources.export_files import (
+    BESIDE,
+    BUFFER_BYTES,
+    SQLITE,
+    is_too_deep,
+    open_file,
+)
 
 Opener = Callable[[], BinaryIO]
 HEAD_BYTES = 8192
@@ -327,11 +333,13 @@ def _files(
 def _regular_files(
     path: Path, refused: list[Skipped], passed_by: list[tuple[str, Path]]
 ) -> list[Path]:
-    """All files but hidden ones; a folder that cannot be read is reported."""
+    """All files but hidden ones; a folder that cannot be read, or lies too deep, is reported."""
+
+    def refuse(folder: str, reason: str) -> None:
+        refused.append(Skipped(printable(folder), "unreadable_folder", reason, 0))
 
     def unreadable(error: OSError) -> None:
-        name = printable(str(error.filename or path))
-        refused.append(Skipped(name, "unreadable_folder", "this folder cannot be read", 0))
+        refuse(str(error.filename or path), "this folder cannot be read")
 
     paths: list[Path] = []
     for folder, folders, names in os.walk(path, followlinks=False, onerror=unreadable):
@@ -345,6 +353,9 @@ def _regular_files(
             elif not stat.S_ISDIR(mode):
                 passed_by.append(("links", file))
         folders[:] = sorted(name for name in folders if not name.startswith("."))
+        if folders and is_too_deep(folder, path):
+            refuse(folder, "this folder holds others that lie too deep")
+            folders.clear()
         if len(paths) + len(passed_by) > MOST_FILES:
             raise ExportUnreadable(
                 message("The folder contains more than %(most)s files.", most=MOST_FILES),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import imaplib
 import os
 import random
+import re
 import socket
 import sys
 import threading
@@ -17,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from pdpp_kernel.errors import StorageUnavailable
-from pdpp_sources import mailbox_process
+from pdpp_sources import fetcher_process, mailbox_process
 from pdpp_sources.mailbox_messages import SignIn
 from personal_server.app import mail_batches, mailbox_runs, mailbox_sync
 from personal_server.app.feed_secrets import FILE, FeedSecrets
@@ -542,18 +543,24 @@ def test_what_speaks_with_a_server_is_confined_and_its_password_is_not_shown() -
 
 
 def _worker() -> dict[str, bytes]:
-    """What the system shows of the process that this one started."""
-    found: dict[str, bytes] = {}
+    """What the system shows of the fetcher that comes from what this process started."""
+    started: dict[bytes, dict[str, bytes]] = {}
     for folder in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
-            cmdline, status = (folder / "cmdline").read_bytes(), (folder / "status").read_bytes()
-            if (
-                mailbox_process.WORKER.encode() in cmdline
-                and b"PPid:\t%d\n" % os.getpid() in status
-            ):
-                environ = (folder / "environ").read_bytes()
-                found = {"cmdline": cmdline, "status": status, "environ": environ}
-    return found
+            shown = {
+                each: (folder / each).read_bytes() for each in ("cmdline", "status", "environ")
+            }
+            if fetcher_process.STARTER.encode() in shown["cmdline"]:
+                started[folder.name.encode()] = shown
+    parents = {
+        pid for pid, each in started.items() if b"PPid:\t%d\n" % os.getpid() in each["status"]
+    }
+    mine = [
+        each
+        for each in started.values()
+        if parents & set(re.findall(rb"PPid:\t(\d+)", each["status"]))
+    ]
+    return mine[0] if mine else {}
 
 
 LOGGED_IN = [b"* OK hello\r\n", b"TAG OK in\r\n"]

@@ -8,18 +8,17 @@ from __future__ import annotations
 
 import os
 import socket
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from typing import IO, cast
+from typing import IO
 
 import msgspec
 
 from pdpp_kernel.system.confinement import MB
+from pdpp_sources.fetcher_process import fetcher
 from pdpp_sources.mailbox_messages import (
     Answered,
     MailboxEnd,
@@ -127,21 +126,6 @@ def mailbox_process(wire: socket.socket, count: WireCount) -> Generator[MailboxP
     wire.settimeout(SILENCE_SECONDS)
     to_child, from_wire = os.pipe()
     to_wire, from_child = os.pipe()
-    try:
-        process = subprocess.Popen(  # noqa: S603 (this very program)
-            [
-                *(sys.executable, "-P", "-s", "-S", "-m", WORKER),
-                *(str(to_child), str(from_child), str(MEMORY_BYTES)),
-            ],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            pass_fds=(to_child, from_child),
-            # Nothing of ours goes with it: no token, no setting.
-            env={"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-        )
-    finally:
-        os.close(to_child)
-        os.close(from_child)
     carriers = [
         threading.Thread(target=_receive, args=(wire, from_wire, count), daemon=True),
         threading.Thread(target=_send, args=(to_wire, wire, count), daemon=True),
@@ -149,24 +133,14 @@ def mailbox_process(wire: socket.socket, count: WireCount) -> Generator[MailboxP
     for each in carriers:
         each.start()
     try:
-        yield MailboxProcess(
-            cast("IO[bytes]", process.stdin),
-            cast("IO[bytes]", process.stdout),
-            wire,
-            count,
-            process.kill,
-        )
+        with fetcher(WORKER, MEMORY_BYTES, to_child, from_child) as process:
+            yield MailboxProcess(process.requests, process.replies, wire, count, process.kill)
     finally:
-        process.kill()
-        process.wait()
         with suppress(OSError):
             wire.shutdown(socket.SHUT_RDWR)
         wire.close()
         for each in carriers:
             each.join()
-        for stream in (process.stdin, process.stdout):
-            with suppress(OSError):
-                cast("IO[bytes]", stream).close()
 
 
 def _receive(wire: socket.socket, pipe: int, count: WireCount) -> None:

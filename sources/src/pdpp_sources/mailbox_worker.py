@@ -13,7 +13,6 @@ import hashlib
 import os
 import re
 import signal
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -425,10 +424,10 @@ def _send(message: MailboxMessage) -> None:
 _replies: list[IO[bytes]] = []
 
 
-def _serve(mailbox: _Mailbox) -> str | None:
+def _serve(mailbox: _Mailbox, requests: IO[bytes]) -> str | None:
     """Answer what is asked; why it ended, where it did not end well."""
     code: str | None = None
-    while (request := receive_request(sys.stdin.buffer)) is not None:
+    while (request := receive_request(requests)) is not None:
         try:
             for each in mailbox.answers(request):
                 _send(each)
@@ -447,17 +446,19 @@ def _refusal_of(request: MailboxRequest) -> str:
     return ENDED if request.is_token else REFUSED
 
 
-def main() -> NoReturn:
-    """Serve whoever started this process; the pipes to the mail server are its arguments."""
-    incoming, outgoing, memory_bytes = map(int, sys.argv[1:])
-    _replies.append(os.fdopen(os.dup(sys.stdout.fileno()), "wb", _BUFFER_BYTES))
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+def main(files: Sequence[int], memory_bytes: int) -> NoReturn:
+    """Serve whoever had this process started: requests and replies, pipes from and to the server.
+
+    Source: `fetcher_starter.py`.
+    """
+    requests, replies, incoming, outgoing = files
+    _replies.append(os.fdopen(replies, "wb", _BUFFER_BYTES))
     pipes = os.fdopen(incoming, "rb", _BUFFER_BYTES), os.fdopen(outgoing, "wb", _BUFFER_BYTES)
     confine(Limits(STEP_SECONDS, memory_bytes))
     read_only(())
     wire = ImapWire(*pipes)
     try:
-        code = _serve(_Mailbox(wire))
+        code = _serve(_Mailbox(wire), os.fdopen(requests, "rb"))
     except WireCut:
         code = UNREACHABLE
     except MemoryError:
@@ -466,7 +467,3 @@ def main() -> NoReturn:
         code = MISBEHAVES
     _send(MailboxEnd(code, wire.commands))
     os._exit(0)
-
-
-if __name__ == "__main__":
-    main()

@@ -5,12 +5,9 @@ The process (`dav_worker.py`) has given up the network: it names requests and pa
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager, suppress
-from typing import IO, Protocol, cast
+from typing import IO, Protocol
 
 import msgspec
 
@@ -30,6 +27,7 @@ from pdpp_sources.dav.dav_messages import (
     receive_from_reader,
     send_dav,
 )
+from pdpp_sources.fetcher_process import fetcher
 
 WORKER = "pdpp_sources.dav.dav_worker"
 MEMORY_BYTES = 384 * MB
@@ -50,24 +48,10 @@ class DavWire(Protocol):
 @contextmanager
 def read_dav(wire: DavWire, task: DavTask) -> Generator[Iterator[SeenInAccount]]:
     """What the process says of an account, with its end as the last."""
-    process = subprocess.Popen(  # noqa: S603 (this very program)
-        [sys.executable, "-P", "-s", "-S", "-m", WORKER, str(MEMORY_BYTES)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        # Nothing of ours goes with it: no token, no setting.
-        env={"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-    )
-    requests, replies = cast("IO[bytes]", process.stdin), cast("IO[bytes]", process.stdout)
-    try:
+    with fetcher(WORKER, MEMORY_BYTES) as process:
         with suppress(BrokenPipeError):
-            send_dav(requests, task)
-        yield _seen(wire, requests, replies)
-    finally:
-        process.kill()
-        process.wait()
-        for stream in (requests, replies):
-            with suppress(OSError):
-                stream.close()
+            send_dav(process.requests, task)
+        yield _seen(wire, process.requests, process.replies)
 
 
 def _seen(wire: DavWire, requests: IO[bytes], replies: IO[bytes]) -> Iterator[SeenInAccount]:

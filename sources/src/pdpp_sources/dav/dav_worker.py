@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
+from collections.abc import Sequence
 from typing import NoReturn
 
 from pdpp_kernel.system.confinement import Limits, confine
@@ -106,19 +106,20 @@ def _read_collection(
     session.say(end)
 
 
-def main() -> NoReturn:
-    """Serve whoever started this process."""
-    (memory_bytes,) = map(int, sys.argv[1:])
-    replies = os.fdopen(os.dup(sys.stdout.fileno()), "wb", _BUFFER_BYTES)
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+def main(files: Sequence[int], memory_bytes: int) -> NoReturn:
+    """Serve whoever had this process started.
+
+    Source: `fetcher_starter.py`.
+    """
+    requests, replies = os.fdopen(files[0], "rb"), os.fdopen(files[1], "wb", _BUFFER_BYTES)
     confine(Limits(STEP_SECONDS, memory_bytes))
     read_only(())
     code: str | None = MISBEHAVES
     try:
-        task = receive_to_reader(sys.stdin.buffer)
+        task = receive_to_reader(requests)
         if isinstance(task, DavTask):
             signal.setitimer(signal.ITIMER_PROF, STEP_SECONDS)
-            read_account(DavSession(sys.stdin.buffer, replies), task)
+            read_account(DavSession(requests, replies), task)
             code = None
     except DavTrouble as trouble:
         code = trouble.code
@@ -128,7 +129,3 @@ def main() -> NoReturn:
         code = MISBEHAVES
     send_dav(replies, DavEnd(code))
     os._exit(0)
-
-
-if __name__ == "__main__":
-    main()

@@ -1,0 +1,118 @@
+"""Fetchers: processes without network that say what to ask a server, and parse its answers.
+
+To start a program and load what parses takes a tenth of a second, which is more than all that a
+poll of an account that has nothing new does. So one process loads it (`fetcher_starter.py`), and
+each fetcher comes from that.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Generator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
+from typing import IO
+
+import msgspec
+
+from pdpp_sources.fetcher_starter import STARTED, StartFetcher
+
+STARTER = "pdpp_sources.fetcher_starter"
+
+
+@dataclass(frozen=True, slots=True)
+class Fetcher:
+    """One that runs."""
+
+    requests: IO[bytes]
+    replies: IO[bytes]
+    _leash: IO[bytes]
+
+    def kill(self) -> None:
+        """End it at once; whoever waits for a reply gets none."""
+        self._leash.close()
+
+
+@dataclass(slots=True)
+class _Starter:
+    """The process that all of this one's fetchers come from, once one is needed."""
+
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _control: socket.socket | None = None
+    _process: subprocess.Popen[bytes] | None = None
+
+    def start(self, wanted: StartFetcher, files: Sequence[int]) -> None:
+        """Raises: OSError."""
+        message = msgspec.msgpack.encode(wanted)
+        with self._lock:
+            said = b""
+            for _ in range(2):  # one that was idle for long has ended
+                with suppress(OSError):
+                    control = self._control or self._begin()
+                    socket.send_fds(control, [message], files)
+                    if said := control.recv(1):
+                        break
+                self._leave()
+        if said != STARTED:
+            raise OSError("no process that fetches could be started")
+
+    def _begin(self) -> socket.socket:
+        control, theirs = socket.socketpair()
+        with theirs:
+            self._process = subprocess.Popen(  # noqa: S603 (this very program)
+                [sys.executable, "-P", "-s", "-S", "-m", STARTER, str(theirs.fileno())],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                pass_fds=(theirs.fileno(),),
+                # Nothing of ours goes with it: no token, no setting.
+                env={"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+            )
+        self._control = control
+        return control
+
+    def _leave(self) -> None:
+        """It ends when it is left."""
+        if self._control is not None:
+            self._control.close()
+            self._control = None
+        if self._process is not None:
+            self._process.wait()
+            self._process = None
+
+
+_starter = _Starter()
+
+
+@contextmanager
+def fetcher(module: str, memory_bytes: int, *files: int) -> Generator[Fetcher]:
+    """One that runs `module`, and ends with the block; `files` are for it, and closed here.
+
+    Raises: OSError.
+    """
+    with ExitStack() as theirs, ExitStack() as ours:
+        for each in files:
+            theirs.callback(os.close, each)
+        to_child, requests = os.pipe()
+        theirs.callback(os.close, to_child)
+        out = os.fdopen(requests, "wb")
+        ours.callback(_close, out)
+        replies, from_child = os.pipe()
+        theirs.callback(os.close, from_child)
+        incoming = ours.enter_context(os.fdopen(replies, "rb"))
+        theirs_of_leash, leash = os.pipe()
+        theirs.callback(os.close, theirs_of_leash)
+        held = ours.enter_context(os.fdopen(leash, "wb", 0))
+        _starter.start(
+            StartFetcher(module, memory_bytes), (theirs_of_leash, to_child, from_child, *files)
+        )
+        theirs.close()
+        yield Fetcher(out, incoming, held)
+
+
+def _close(stream: IO[bytes]) -> None:
+    with suppress(OSError):  # what was not read by one that ended
+        stream.close()

@@ -1,0 +1,105 @@
+"""Processes that fetch come from one, have their own files only, and end with their block."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from pdpp_kernel.system.confinement import MB
+from pdpp_sources.fetcher_process import Fetcher, fetcher
+
+ASKED, MEMORY_BYTES = "sources.tests.asked_fetcher", 200 * MB
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="asks Linux about processes")
+
+
+def said(process: Fetcher, line: bytes) -> str:
+    process.requests.write(line + b"\n")
+    process.requests.flush()
+    return process.replies.readline().decode().strip()
+
+
+def names(process: Fetcher) -> tuple[int, int]:
+    own, parent = map(int, said(process, b"names").split())
+    return own, parent
+
+
+def test_each_comes_from_one_process_that_this_one_started() -> None:
+    with fetcher(ASKED, MEMORY_BYTES) as one, fetcher(ASKED, MEMORY_BYTES) as two:
+        assert names(one)[0] != names(two)[0]
+        assert names(one)[1] == names(two)[1]
+        parent = Path(f"/proc/{names(one)[1]}")
+        assert f"PPid:\t{os.getpid()}\n" in (parent / "status").read_text()
+        assert set((parent / "environ").read_bytes().split(b"\0")) == {
+            b"PYTHONPATH=" + os.pathsep.join(filter(None, sys.path)).encode(),
+            b"",
+        }
+
+
+def test_one_has_the_files_that_were_handed_in_and_none_of_another() -> None:
+    readable, writable = os.pipe()
+    with os.fdopen(writable, "wb", 0) as out, fetcher(ASKED, MEMORY_BYTES) as before:
+        with fetcher(ASKED, MEMORY_BYTES, readable) as process, fetcher(ASKED, MEMORY_BYTES):
+            held = set(map(int, said(process, b"files").split()))
+            assert len(held - {0, 1, 2}) == 4  # requests, replies, its own, and the list itself
+            out.write(b"rain")
+            assert said(process, b"read") == "rain"
+        assert not Path(f"/proc/self/fd/{readable}").exists()  # closed here
+        assert len(set(said(before, b"files").split()) - {"0", "1", "2"}) == 3
+
+
+def test_one_is_ended_though_it_hears_nothing() -> None:
+    with fetcher(ASKED, MEMORY_BYTES) as process:
+        own, _ = names(process)
+        process.requests.write(b"wait\n")
+        process.requests.flush()
+        process.kill()
+        process.kill()
+        assert process.replies.read() == b""
+    with fetcher(ASKED, MEMORY_BYTES) as another:
+        names(another)
+        with pytest.raises(ProcessLookupError):
+            os.kill(own, 0)
+
+
+def test_another_parent_is_started_where_one_has_ended() -> None:
+    with fetcher(ASKED, MEMORY_BYTES) as process:
+        _, parent = names(process)
+        os.kill(parent, signal.SIGKILL)
+    with fetcher(ASKED, MEMORY_BYTES) as process:
+        assert names(process)[1] != parent
+
+
+STARTING = f"""
+import os, sys
+from pdpp_sources.fetcher_process import fetcher
+with fetcher("{ASKED}", {MEMORY_BYTES}) as process:
+    process.requests.write(b"names\\n")
+    process.requests.flush()
+    print(process.replies.readline().decode(), flush=True)
+    sys.stdin.read()
+    os._exit(0)
+"""
+
+
+def test_all_end_with_the_process_that_started_them() -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", STARTING],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env={"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+    ) as starting:
+        assert starting.stdout is not None
+        ours = [os.pidfd_open(each) for each in map(int, starting.stdout.readline().split())]
+        starting.communicate(timeout=60)
+    for each in ours:
+        with suppress(ProcessLookupError):
+            signal.pidfd_send_signal(each, 0)
+            assert select.select([each], [], [], 60)[0]
+        os.close(each)

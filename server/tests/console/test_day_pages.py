@@ -67,3 +67,14 @@ def test_a_map_has_every_day_once_and_four_steps_of_what_is_there() -> None:
     assert {cell.level for cell in cells} == {0, 1, 2, 3, 4}
     assert shown.total == sum(range(366))
     assert {cell.level for month in day_map(2023, {}).months for cell in month.days} == {0}
+
+
+def test_a_year_counts_by_the_days_of_the_owners_zone(house: Household, browser: Browser) -> None:
+    for zone in ("Pacific/Kiritimati", "Pacific/Pago_Pago"):
+        house.locale.known = OwnerLocale(time_zone=zone)
+        page = browser.get(DAYS)
+        counted = re.findall(r'<a href="days/([0-9-]+)">[0-9]+ <i>([0-9]+)</i>', page.text)
+        assert counted
+        for day, count in counted:
+            entries = marked(browser.get(f"{DAYS}/{day}"), "entry")
+            assert len(entries) == int(count), (zone, day)

@@ -89,10 +89,10 @@ class DayPages:
         shown, years = CountedTimes({}), CountedTimes({})
         year, is_counted = int(wanted) if wanted else today.year, False
         with suppress(QueryTimeout), self.reads.open(COUNT_SECONDS) as (snapshot, authority):
-            years = year_counts(snapshot, authority)
+            years = year_counts(snapshot, authority, self.pages.zone)
             if not wanted and year not in years.counts:
                 year = max((y for y in years.counts if y <= today.year), default=year)
-            shown, is_counted = day_counts(snapshot, authority, year), True
+            shown, is_counted = day_counts(snapshot, authority, year, self.pages.zone), True
         listed = sorted(years.counts, reverse=True)[:YEARS_SHOWN]
         values = {
             "years": [YearLink(f"{y:04}", years.counts[y], y == year) for y in listed],

@@ -16,16 +16,18 @@ from urllib.parse import quote
 from starlette.responses import Response
 
 from pdpp_kernel.errors import DamagedRecord, NotFound
+from pdpp_kernel.operators import Operator
 from pdpp_kernel.person_fields import PersonField, PersonForm
 from pdpp_kernel.persons import CONNECTOR_KEY, STREAM
 from pdpp_kernel.texts import Text, day_of_text
 from personal_server.console.pages import Templates
 from personal_server.console.record_values import columns_of, plain_records, table_row
+from personal_server.console.record_view import MOST_LINK_BYTES, RecordsView
 from personal_server.console.session import PageRequest, PageRoute
 from personal_server.console.viewpoints import OWN, account_name, records_path
 from personal_server.console.words import cut, declared_name, field_words
 from personal_server.domain.authority import ReadableSource, ReadAuthority
-from personal_server.enforcement.filter_texts import FilterText
+from personal_server.enforcement.filter_texts import MAX_FILTER_VALUES, FilterText
 from personal_server.enforcement.queries import (
     FieldSelection,
     RecordQuery,
@@ -38,7 +40,7 @@ from personal_server.reading.records import read_records
 from personal_server.reading.single_records import read_record
 from personal_server.storage.ports.snapshots import ReadSnapshot
 
-PEOPLE_SHOWN, WRITTEN_SHOWN, IDENTITIES_SHOWN, ASKED_IDENTITIES = 50, 5, 3, 5
+PEOPLE_SHOWN, WRITTEN_SHOWN, IDENTITIES_SHOWN = 50, 5, 3
 PAGE_SECONDS = 10.0
 NAME_CHARS, TITLE_CHARS = 80, 120
 ROOT = "/owner/people"
@@ -67,7 +69,8 @@ class WrittenRecord:
 class PersonPlace:
     """A kind of records of an account in which a person appears.
 
-    Shapes: `written` are the newest that the person wrote, `count` how many there are of those;
+    Shapes: `written` are the newest that the person wrote, `count` how many there are of those,
+        `all_links` lead to the rest, each with the address that it is about or for all of them;
         `fields` are the fields that name the person otherwise, `link` one such record.
     """
 
@@ -75,7 +78,7 @@ class PersonPlace:
     kind: str
     count: int = 0
     written: tuple[WrittenRecord, ...] = ()
-    all_link: str = ""
+    all_links: tuple[tuple[str, str], ...] = ()
     fields: tuple[str, ...] = ()
     link: str = ""
 
@@ -183,13 +186,16 @@ class PeoplePages:
         """The same place with the newest of what the person wrote there."""
         dated, names = time_field(source), columns_of(source)
         values = (
-            list(map(str, person.get("addresses") or ()))[:ASKED_IDENTITIES]
+            list(dict.fromkeys(map(str, person.get("addresses") or ())))
             if told.form is PersonForm.ADDRESS
             else _value(snapshot, authority, source, told.field, key)
         )
         total, rows = 0, list[tuple[str, WrittenRecord]]()
-        for value in values:
-            condition = FilterText(told.field, None, value)
+        conditions = [
+            _one_of(told.field, values[begin : begin + MAX_FILTER_VALUES])
+            for begin in range(0, len(values), MAX_FILTER_VALUES)
+        ]
+        for condition in conditions:
             query = RecordsQuery(
                 source.stream,
                 Selectors(source.connection_id),
@@ -209,17 +215,33 @@ class PeoplePages:
                 title = cut(str(row.name), TITLE_CHARS) if type(row.name) is str else row.name
                 rows.append((at, WrittenRecord(title, day_of_text(at) if at else "", row.link)))
         rows.sort(key=lambda pair: pair[0], reverse=True)
-        path = records_path(OWN, *source.order)
-        only = values[0] if len(values) == 1 else None
         return PersonPlace(
             place.account,
             place.kind,
             total,
             tuple(row for _, row in rows[:WRITTEN_SHOWN]),
-            f"{path}?filter[{quote(told.field, safe='')}]={quote(only, safe='')}" if only else "",
+            _links(source, told.field, conditions, values) if total > WRITTEN_SHOWN else (),
             place.fields,
             place.link,
         )
+
+
+def _links(
+    source: ReadableSource, field: str, conditions: Sequence[FilterText], values: Sequence[str]
+) -> tuple[tuple[str, str], ...]:
+    """One link to all that a person wrote; one for each address where it would be too long."""
+    if len(conditions) == 1:
+        link = RecordsView(*source.order, filters=tuple(conditions)).link
+        if len(link) <= MOST_LINK_BYTES:
+            return (("", link),)
+    views = ((v, RecordsView(*source.order, filters=(_one_of(field, (v,)),))) for v in values)
+    return tuple((cut(value, NAME_CHARS), view.link) for value, view in views)
+
+
+def _one_of(field: str, values: Sequence[str]) -> FilterText:
+    """That a field has one of some values, of which there is one."""
+    first, *further = values
+    return FilterText(field, Operator.IN.value if further else None, first, tuple(further))
 
 
 def _persons(authority: ReadAuthority) -> ReadableSource | None:

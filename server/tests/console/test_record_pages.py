@@ -379,6 +379,21 @@ def test_a_search_counts_its_hits_and_narrows_by_account_kind_and_days(
     assert browser.get("/owner/search?q=lunch&account=nothing").error == "not_found"
 
 
+def test_chips_count_all_hits_of_a_search_or_say_that_they_are_of_a_page(
+    browser: Browser,
+) -> None:
+    page = browser.get("/owner/search?q=secret")
+    assert numbers(page, "count") == [52]
+    assert len(re.findall("<h3><a", page.text)) == 20
+    assert numbers(page, "chip-count") == [40, 12]
+    assert not marked(page, "of-page")
+    (further,) = marked(page, "next", "href")
+    assert numbers(browser.get(further), "chip-count") == [40, 12]
+    widened = browser.get("/owner/search?q=secret+stays+zeppelin")  # no record holds all of these
+    assert marked(widened, "of-page")
+    assert not marked(widened, "chip-count")
+
+
 def test_a_hit_says_its_words_once(browser: Browser) -> None:
     page = browser.get("/owner/search?q=lunch")
     (first, *_) = re.findall(r"<li class=.card.*?</li>", page.text, re.DOTALL)

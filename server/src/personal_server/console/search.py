@@ -5,10 +5,9 @@ Source: docs/contract/authorization-server.md 13.5; docs/contract/resource-serve
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import date
 from typing import Any, cast
 from urllib.parse import urlencode
 
@@ -22,6 +21,7 @@ from pdpp_kernel.values import ValueKind
 from personal_server.console.pages import Templates
 from personal_server.console.record_values import CELL_CHARS, SHORT_CHARS, brief, plain_records
 from personal_server.console.record_view import MOST_LINK_BYTES, RecordsView
+from personal_server.console.search_chips import chips_of, found_places
 from personal_server.console.session import PageRequest, PageRoute
 from personal_server.console.viewpoints import (
     ROOTS,
@@ -35,10 +35,9 @@ from personal_server.domain.authority import ReadableSource, ReadAuthority
 from personal_server.enforcement.queries import PageSize, SearchQuery, Selectors
 from personal_server.reading.search import search
 
-HITS_SHOWN, CHIPS_SHOWN = 20, 6
+HITS_SHOWN = 20
 NARROWING = ("account", "stream", "since", "until")
 KEPT = ("q", *NARROWING, "sort")
-SPANS = ((message("last 7 days"), 7), (message("last 30 days"), 30), (message("last year"), 365))
 PAGE_CHARS = 200_000
 PAGE_SECONDS = 10.0
 WORDS_SHOWN = 5
@@ -58,15 +57,6 @@ class Hit:
     author: str
     excerpt: tuple[tuple[str, bool], ...]
     alike: int
-
-
-@dataclass(frozen=True, slots=True)
-class Chip:
-    """Something to narrow a search to, or `chosen`; `link` does it, or takes it back."""
-
-    words: Text
-    link: str
-    chosen: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,17 +80,20 @@ class SearchPages:
         viewpoint = self.viewpoints.of(visit)
         path = f"{viewpoint.root}/search"
         with viewpoint.reads.open(PAGE_SECONDS) as (snapshot, authority):
-            stream_names = {
-                stream.stream for stream in snapshot.stored_streams() if stream.record_count
-            }
-            streams = _streams(authority, stream_names)
+            filled = frozenset(
+                (stored.connection_id, stored.stream)
+                for stored in snapshot.stored_streams()
+                if stored.record_count
+            )
+            streams = _streams(authority, {stream for _, stream in filled})
             if asked.get("stream") and asked["stream"] not in dict(streams):
                 raise InvalidRequest("There are no such records on this server.", param="stream")
             names = {source.order: source for source in authority.sources}
             accounts = {source.connection_id: account_name(source) for source in authority.sources}
             if asked.get("account") and asked["account"] not in accounts:
                 raise NotFound("There is no such account.")
-            result: Mapping[str, Any] = {}
+            result: dict[str, Any] = {}
+            shown: list[tuple[str, str]] = []
             if asked.get("q"):
                 query = _query(asked)
                 try:
@@ -118,21 +111,20 @@ class SearchPages:
                     more = answer.next_cursor
                     hits = plain_records(answer.data)
                     count = answer.count
-                    found_in = [hit["connection_id"] for hit in hits]
-                    kinds = [hit["stream"] for hit in hits]
+                    shown = [(hit["connection_id"], hit["stream"]) for hit in hits]
                     result = {
                         "hits": [_hit(viewpoint.root, hit, names) for hit in hits],
                         "count": None if count is None else count.value,
-                        "chips": [
-                            *_chips(path, query_kept, "account", accounts, found_in),
-                            *_chips(path, query_kept, "stream", dict(streams), kinds),
-                            *_days(path, query_kept, self._today(viewpoint)),
-                        ],
                         "next": f"{path}?{urlencode({**query_kept, 'cursor': more})}"
                         if more
                         else None,
                         "told": _told(path, msgspec.to_builtins(answer.meta), query_kept),
                     }
+        if "hits" in result:
+            places = found_places(viewpoint.reads, query_kept, shown, filled, result["count"])
+            kinds, today = dict(streams), self._today(viewpoint)
+            result["chips"] = chips_of(path, query_kept, places, accounts, kinds, today)
+            result["is_of_page"] = not places.is_all
         values: dict[str, object] = {
             "viewpoint": viewpoint,
             "q": asked.get("q", ""),
@@ -147,6 +139,7 @@ class SearchPages:
             "hits": None,
             "count": None,
             "chips": [],
+            "is_of_page": False,
             "account": asked.get("account", ""),
             "next": None,
             "told": {},
@@ -157,44 +150,6 @@ class SearchPages:
     def _today(self, viewpoint: Viewpoint) -> date:
         now = moment_of(viewpoint.reads.ports.clock())
         return now.astimezone(self.pages.zone).date()
-
-
-def _link(path: str, kept: Mapping[str, str], **changed: str | None) -> str:
-    """The same search with something changed; what is `None` is left out."""
-    asked = {name: value for name, value in {**kept, **changed}.items() if value}
-    return f"{path}?{urlencode(asked)}"
-
-
-def _chips(
-    path: str,
-    kept: Mapping[str, str],
-    name: str,
-    words: Mapping[str, Text],
-    found: Sequence[str],
-) -> list[Chip]:
-    """What the hits of a page differ in, the most frequent first; what is chosen alone."""
-    chosen = kept.get(name)
-    if chosen is not None:
-        return [Chip(words.get(chosen, chosen), _link(path, kept, **{name: None}), chosen=True)]
-    counts = Counter(found).most_common(CHIPS_SHOWN)
-    if len(counts) < 2:
-        return []
-    return [
-        Chip(words.get(each, each), _link(path, kept, **{name: each}), chosen=False)
-        for each, _ in counts
-    ]
-
-
-def _days(path: str, kept: Mapping[str, str], today: date) -> list[Chip]:
-    """The last days, weeks and months."""
-    if "until" in kept:
-        return []
-    chips: list[Chip] = []
-    for words, days in SPANS:
-        since = (today - timedelta(days=days)).isoformat()
-        is_chosen = kept.get("since") == since
-        chips.append(Chip(words, _link(path, kept, since=None if is_chosen else since), is_chosen))
-    return chips
 
 
 def _streams(authority: ReadAuthority, stream_names: set[str]) -> list[tuple[str, str]]:

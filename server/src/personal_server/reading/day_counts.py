@@ -42,9 +42,7 @@ class CountedTimes:
     uncounted: tuple[ReadableSource, ...] = ()
 
 
-def year_counts(
-    snapshot: ReadSnapshot, authority: ReadAuthority, zone: ZoneInfo
-) -> CountedTimes:
+def year_counts(snapshot: ReadSnapshot, authority: ReadAuthority, zone: ZoneInfo) -> CountedTimes:
     """By year of a zone, as the owner.  Raises: QueryTimeout."""
     return _counted(snapshot, authority, None, zone)
 

@@ -435,9 +435,8 @@ def mails_held(fed: Fed) -> list[dict[str, object]]:
     ]
 
 
-def test_a_server_that_trickles_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mailbox_process, "COMMAND_SECONDS", 0.0)
-    count = mailbox_process.WireCount()
+def test_a_server_that_trickles_is_left() -> None:
+    count = mailbox_process.WireCount(allowed_seconds=0.0)
     count.begin_command()
     count.received += 4_096 * 3_600
     assert not count.is_beyond()

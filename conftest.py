@@ -3,11 +3,13 @@
 import gc
 import os
 from pathlib import Path
+from typing import Any
 
 import hypothesis
 import pytest
 
 from tests.long_first import begun_with_long
+from tests.shared_collection import begun_at, modules_of
 
 pytest_plugins = ["tests.secrecy.plugin", "tests.reached.plugin", "tests.reruns"]
 if os.environ.get("PDPP_TEST_DATABASE") == "postgresql":  # noqa: TID251 (a setting of tests)
@@ -22,6 +24,7 @@ hypothesis.settings.load_profile("suite")
 # Fourteen thousand tests are collected by each worker, and hardly an object of that is ever freed.
 gc.disable()
 
+COLLECTED = pytest.StashKey[dict[Path, int]]()
 LONG_SECONDS = 900
 # These drive a browser, foreign programs or thousands of cases for minutes, beside other tests.
 LONG = (
@@ -55,8 +58,21 @@ LONG = (
 
 
 @pytest.hookimpl(trylast=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """Let each worker of a run of everything collect first what no other does."""
+    worker: dict[str, Any] = getattr(config, "workerinput", {})
+    if worker and config.args_source is pytest.Config.ArgsSource.TESTPATHS:
+        modules = modules_of(Path(config.rootpath, folder) for folder in config.args)
+        number = int(worker["workerid"].removeprefix("gw"))
+        config.args = [str(path) for path in begun_at(modules, number, worker["workercount"])]
+        config.stash[COLLECTED] = {path: place for place, path in enumerate(modules)}
+
+
+@pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Let long tests have more than the time of every other; a mark of their own comes first."""
+    if places := config.stash.get(COLLECTED, None):
+        items.sort(key=lambda item: places[item.path])
     long = {Path(config.rootpath, name) for name in LONG}
     for item in items:
         if not item.get_closest_marker("timeout") and item.path in long:

@@ -90,6 +90,54 @@ def test_a_role_without_rights_makes_nothing(tmp_path: Path, name: str) -> None:
         say("DROP ROLE guest")
 
 
+OURS, OTHER = "owner_of_records", "neighbour"
+
+
+@pytest.fixture
+def neighbours(name: str) -> Iterator[None]:
+    """Two roles that may make schemas in one database."""
+    say(f"CREATE ROLE {OURS} LOGIN; CREATE ROLE {OTHER} LOGIN")
+    say(f"GRANT CREATE ON DATABASE postgres TO {OURS}, {OTHER}")
+    yield
+    say(f"DROP SCHEMA IF EXISTS {name} CASCADE")
+    say(f"DROP OWNED BY {OURS}, {OTHER}; DROP ROLE {OURS}, {OTHER}")
+
+
+@pytest.mark.usefixtures("neighbours")
+@pytest.mark.parametrize(
+    ("owner", "granted"),
+    [
+        # who owns a schema may drop its tables and put others in their places
+        (OTHER, f"ALL ON SCHEMA {{}} TO {OURS}"),
+        # who may create in it can put functions before those that statements mean
+        (OURS, f"CREATE ON SCHEMA {{}} TO {OTHER}"),
+        (OURS, "CREATE ON SCHEMA {} TO PUBLIC"),
+    ],
+)
+def test_a_schema_that_another_role_may_change_is_not_used(
+    tmp_path: Path, name: str, owner: str, granted: str
+) -> None:
+    say(f"CREATE SCHEMA {name} AUTHORIZATION {owner}; GRANT {granted.format(name)}")
+    with pytest.raises(ForeignSchema, match="ALTER SCHEMA"):
+        opened(tmp_path, name, server().url(OURS))
+    assert name not in [found for (found,) in say("SELECT schemaname FROM pg_tables")]
+
+
+@pytest.mark.usefixtures("neighbours")
+@pytest.mark.parametrize("is_made", [False, True])
+def test_what_a_role_keeps_in_its_schema_is_closed_to_its_neighbours(
+    tmp_path: Path, name: str, *, is_made: bool
+) -> None:
+    if is_made:
+        say(f"CREATE SCHEMA {name} AUTHORIZATION {OURS}")
+    opened(tmp_path, name, server().url(OURS)).close()
+    with (
+        psycopg.connect(server().url(OTHER)) as connection,
+        pytest.raises(psycopg.errors.InsufficientPrivilege),
+    ):
+        connection.execute(f"TABLE {name}.records".encode())
+
+
 def test_a_database_of_another_encoding_is_refused(tmp_path: Path, name: str) -> None:
     of_bytes = "ENCODING 'SQL_ASCII' LOCALE_PROVIDER libc LOCALE 'C' TEMPLATE template0"
     say(f"CREATE DATABASE ascii {of_bytes}")

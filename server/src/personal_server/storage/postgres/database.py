@@ -35,6 +35,7 @@ from personal_server.enforcement.rows import Matches
 from personal_server.storage.damage import DamageNotes
 from personal_server.storage.ports.snapshots import PastBudget
 from personal_server.storage.postgres.dialect import BRING_UP, FIND_FUNCTIONS, FUNCTIONS
+from personal_server.storage.postgres.schema_rights import is_changed_by_others
 from personal_server.storage.postgres.search import PostedPart
 from personal_server.storage.postgres.session import (
     Connection,
@@ -385,6 +386,12 @@ class PostgresDatabase:
                 raise StorageUnavailable(
                     "The database is not encoded in UTF-8. Create a database with "
                     "`ENCODING 'UTF8'`."
+                )
+            if not self.is_read_only and is_changed_by_others(session, self.schema):
+                raise ForeignSchema(
+                    f"Other roles of the database may change the schema {self.schema}. Have its "
+                    f"administrator say: ALTER SCHEMA {self.schema} OWNER TO the role of "
+                    f"PDPP_DATABASE_URL; REVOKE CREATE ON SCHEMA {self.schema} FROM all others."
                 )
             is_whole = self._is_whole(session, steps)
         if has_lz4:

@@ -87,7 +87,7 @@ def manifest(version: str) -> dict[str, object]:
                 "title": "Address of the personal server",
                 "description": "Where `pdpp connect` was given access, as https://me.example.",
                 "required": True,
-                "default": "http://localhost:7662",
+                "default": "http://127.0.0.1:7662",
             },
             "folder": {
                 "type": "directory",

@@ -14,6 +14,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
+from personal_server.settings import DEFAULT_ORIGIN
 from release.archives import packed_tar, write_zip
 from release.bundle import manifest
 from release.program import stub_of
@@ -121,6 +122,12 @@ def test_what_hosts_and_registries_are_told_names_what_is_there(tmp_path: Path) 
     assert packages[1]["identifier"] == "https://downloads.example/1.2.3/adapter.mcpb"
     assert len(packages[1]["fileSha256"]) == 64
     assert len(json.loads(json.dumps(entry("1.2.3", bundle, None)["packages"]))) == 1
+
+
+def test_a_bundle_asks_the_address_at_which_a_server_gives_access_unless_told_otherwise() -> None:
+    """Another name of this machine is another origin: no access is saved for it."""
+    settings = json.loads(json.dumps(manifest("1.2.3")))["user_config"]
+    assert settings["server"]["default"] == DEFAULT_ORIGIN
 
 
 def test_an_entry_that_a_registry_would_refuse_is_named(tmp_path: Path) -> None:

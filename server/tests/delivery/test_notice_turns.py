@@ -43,7 +43,12 @@ from personal_server.delivery.notice_senders import (
     WebhookSender,
     no_option,
 )
-from personal_server.delivery.notice_turns import GONE_WAITS_SECONDS, WAITS_SECONDS, Notices
+from personal_server.delivery.notice_turns import (
+    GONE_WAITS_SECONDS,
+    WAITS_SECONDS,
+    NoticeMessage,
+    Notices,
+)
 from personal_server.delivery.signatures import SecretBox
 from personal_server.delivery.web_push import new_key
 from personal_server.domain.notices import (
@@ -102,7 +107,7 @@ class Town:
             self.store,
             self._look,
             {
-                "desktop": DesktopSender(self.program, {"PATH": os.defpath}),
+                "desktop": DesktopSender(self.program, {"PATH": os.defpath}, ORIGIN),
                 "webhook": WebhookSender(callbacks, self.secrets, ORIGIN),
                 "push": PushSender(
                     callbacks, self.secrets, lambda: PUSH_KEY, "https://me.example", self.chance
@@ -294,6 +299,20 @@ async def test_a_program_gets_its_texts_as_arguments_and_nothing_of_the_server(
     outcomes = [row.outcome for row in town.rows()]
     await town.pass_time()
     assert [*outcomes, *(row.outcome for row in town.rows())] == ["refused", "unreachable"]
+
+
+async def test_notify_send_shows_the_address_of_the_page_below_a_text_without_marks(
+    small_town: Town, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    town = small_town
+    town.program.rename(town.folder / "notify-send")
+    path = f"{town.folder}{os.pathsep}{os.defpath}"
+    monkeypatch.setenv("PATH", path)
+    sender = DesktopSender(None, {"PATH": path}, ORIGIN)
+    notice = NoticeMessage("msg_1", "no_backup", 1, "A title", "A <b>text</b>", "/owner/", NOON)
+    assert await sender.send(town.add_desktop(), notice) is DeliveryOutcome.DELIVERED
+    *_, title, text, address, _ = town.told.read_text().splitlines()
+    assert (title, text, address) == ("A title", "A &lt;b&gt;text&lt;/b&gt;", f"{ORIGIN}/owner/")
 
 
 @pytest.mark.parametrize("name", ["--exec=id", "-x", "–", "a -b"])

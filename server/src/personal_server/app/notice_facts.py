@@ -60,7 +60,7 @@ ACCOUNTS_NS = 6 * HOUR_NS
 def notices_of(settings: Settings, stores: Stores, callbacks: Callbacks) -> Notices:
     """What tells the owner of this data directory."""
     secrets, origin = SecretBox(stores.records.sealing_keys), command_origin(settings)
-    desktop = DesktopSender(settings.notice_command, foreign_environment(settings))
+    desktop = DesktopSender(settings.notice_command, foreign_environment(settings), origin)
     webhook = WebhookSender(callbacks, secrets, origin)
     push = PushSender(
         callbacks,

@@ -54,11 +54,13 @@ def desktop_program(named: Path | None) -> str | None:
 class DesktopSender:
     """Runs the program with a title and a text.
 
-    Shapes: `named` is the program of the settings; `environment` what it sees.
+    Shapes: `named` is the program of the settings; `environment` what it sees; `origin` is this
+        server's, below which the page lies that `notify-send` shows under the text.
     """
 
     named: Path | None
     environment: Mapping[str, str]
+    origin: str
 
     async def send(self, channel: NoticeChannelRow, message: NoticeMessage) -> DeliveryOutcome:
         """Start the program, and wait until it ends."""
@@ -68,7 +70,8 @@ class DesktopSender:
             return DeliveryOutcome.UNREACHABLE
         arguments = [no_option(message.title), no_option(message.text)]
         if self.named is None:  # a text of the desktop may have markup, a title has none
-            arguments = ["--app-name=pdpp", "--", message.title, html.escape(message.text, False)]
+            text = f"{html.escape(message.text, False)}\n{self.origin}{message.page}"
+            arguments = ["--app-name=pdpp", "--", message.title, text]
         try:
             with anyio.fail_after(PROGRAM_SECONDS):
                 done = await anyio.run_process(

@@ -12,8 +12,13 @@ self.addEventListener("notificationclick", (event) => {
   event.waitUntil(lead(event.notification.data));
 });
 
-// A page that is open is signed in; a new one may have to sign in first.
+// Without a domain of its own a server is signed in at a place in the path alone (/~…/owner): the
+// page that the notice is about opens at that of a page that is open, else it asks for a sign-in.
 async function lead(page) {
   const open = await self.clients.matchAll({ type: "window", includeUncontrolled: true });
-  return open.length ? open[0].focus() : self.clients.openWindow(page);
+  const paths = open.map((each) => new URL(each.url).pathname);
+  const [place] = paths.map((path) => /^\/~[^/]+(?=\/)/.exec(path)?.[0]).filter(Boolean);
+  const wanted = (place || "") + page;
+  const shown = paths.indexOf(wanted);
+  return shown < 0 ? self.clients.openWindow(wanted) : open[shown].focus();
 }

@@ -19,6 +19,8 @@ from typing import Any, cast
 BESIDE = frozenset(
     {
         "missing_attachment",
+        "unmentioned_file",
+        "beyond_bounds",
         "attachment_too_large",
         "bad_address",
         "unknown_rule",

@@ -22,7 +22,7 @@ def read_path(path: Path, start: int = 0) -> list[tuple[str, SourceItem]]:
         return [
             (reading.source.connector_key, item)
             for reading in readings(export)
-            for item in checked(reading.source, reading.source.read(reading.export, start))
+            for item in checked(reading.source, reading.items(start))
         ]
 
 

@@ -76,7 +76,7 @@ def test_a_file_that_no_page_mentions_is_named(tmp_path: Path) -> None:
     items = [item for _, item in read_path(as_folder({**FILES, stray: b"a roll"}, tmp_path))]
     named = items[-1]
     assert isinstance(named, Skipped)
-    assert (named.where, named.code) == (stray, "unknown_record_type")
+    assert (named.where, named.code) == (stray, "unmentioned_file")
     assert named.position >= max(item.position for item in items)
     assert [item for _, item in read_path(tmp_path, named.position)] == [named]
 

@@ -187,7 +187,8 @@ class ChatGptSource:
         """Yield each conversation, then its messages, each with its files."""
         files = {name: m for m in export.members if (name := _asset_id(m.name))}
         texts = export.only(m for m in export.members if _asset_id(m.name) is None)
-        names = _names(matching(texts, _BESIDE["file names"].match, ".json"))
+        tables = list(matching(texts, _BESIDE["file names"].match, ".json"))
+        texts, names = export.only(texts.without([export.only(tables)])), _names(tables)
         build = partial(_conversation_items, files=files, names=names)
         items = each_member(texts, lambda member: _member_items(member, build))
         return beginning_at(start, without_repeats(items))
@@ -232,8 +233,6 @@ def _member_items(
     if _ALONE.match(member.head()):
         return one_record(member.name, member.offset, lambda: build(_alone(member)))
     kind = _beside(member.head())
-    if kind == "file names":
-        return iter(())
     if kind == "canvas":
         return one_record(member.name, member.offset, partial(_document, member))
     lists: dict[str | None, Callable[[Element], Iterator[SourceItem]]] = {

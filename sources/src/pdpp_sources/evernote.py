@@ -162,6 +162,7 @@ def _note(
     body = _body(content)
     tags = [one_line(tag.text, 200) for tag in note.all("tag") if tag.text.strip()]
     files = list(note.all("resource"))
+    links = list(dict.fromkeys(map(unescape, _LINK.findall(content))))
     data: Data = {
         "id": note_id,
         "title": or_none(title),
@@ -169,7 +170,7 @@ def _note(
         "notebook": or_none(one_line(PurePosixPath(member.name).stem, 200)),
         "tags": tags,
         "tagged": or_none(" ".join(tags)),
-        "links": list(dict.fromkeys(map(unescape, _LINK.findall(content))))[:_MOST_LINKS],
+        "links": links[:_MOST_LINKS],
         "created_at": created_at,
         "author": or_none(one_line(note.said("note-attributes/author") or "", 200)),
         "source_url": note.said("note-attributes/source-url"),
@@ -179,6 +180,9 @@ def _note(
     when = modified_at or created_at
     timed: Data = {"modified_at": when} if when else {}
     yield SourceRecord("notes", data | timed, element.position)
+    if len(links) > _MOST_LINKS:
+        reason = message("only the first %(most)s links were imported", most=_MOST_LINKS)
+        yield Skipped(element.where, "beyond_bounds", reason, element.position)
     for number, file in enumerate(files, 1):
         facts: Data = {"id": f"{note_id}.{number}", "note_id": note_id} | timed
         yield from _file(file, facts, element)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from itertools import chain
 from pathlib import PurePosixPath
 
 from pdpp_kernel.person_fields import PersonForm
@@ -127,15 +126,12 @@ class GoogleVoiceSource:
         return claim([*pages, *files], "it holds texts and calls of Google Voice")
 
     def read(self, export: Export, start: int = 0) -> Iterator[SourceItem]:
-        """Yield each conversation before its messages, each file after its message; last, what
-        no page mentions.
-        """
+        """Yield each conversation before its messages, each file after its message."""
         from pdpp_sources.google_voice_pages import VoicePages  # noqa: PLC0415 (few have any)
 
         reading = VoicePages(export)
         pages = export.only(reading.pages)
-        items = chain(each_member(pages, reading.page_items), reading.unmentioned_files())
-        return beginning_at(start, without_repeats(items))
+        return beginning_at(start, without_repeats(each_member(pages, reading.page_items)))
 
 
 def is_voice_page(head: bytes) -> bool:

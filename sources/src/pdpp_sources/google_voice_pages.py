@@ -11,7 +11,7 @@ from pathlib import PurePosixPath
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from pdpp_kernel.source_item import Data, Skipped, SourceItem, SourceRecord, stable_id
+from pdpp_kernel.source_item import Data, SourceItem, SourceRecord, stable_id
 from pdpp_kernel.texts import message
 from pdpp_sources.common.attachments import kind_of, with_file
 from pdpp_sources.common.errors import BadRecord
@@ -57,13 +57,10 @@ class VoicePages:
     def __init__(self, export: Export) -> None:
         self.pages = [member for member in export.members if member.suffix == ".html"]
         self._files: dict[str, ExportMember] = {}
-        self._unmentioned = set[str]()
         for member in export.members:
             if member.suffix != ".html":
-                self._unmentioned.add(member.name)
                 path = PurePosixPath(member.name)
                 self._files[str(path)] = self._files[str(path.with_suffix(""))] = member
-        self._end = export.total_bytes
         self._told = set[str]()
         self._numbers: dict[str, str] | None = None
 
@@ -83,12 +80,6 @@ class VoicePages:
             position = member.offset + start
             build = partial(self._message, content[start:end], chat, position, member, alike)
             yield from one_record(member.where(start), position, build)
-
-    def unmentioned_files(self) -> Iterator[Skipped]:
-        """A report of each file that no page mentioned that was read; asked for after the pages."""
-        reason = message("no page of a conversation or call mentions this file")
-        for name in sorted(self._unmentioned):
-            yield Skipped(name, "unknown_record_type", reason, self._end)
 
     def _chat(self, content: bytes, first: int, member: ExportMember) -> _VoiceChat:
         """The conversation of a page: with whom its head says, else with who wrote in it."""
@@ -201,10 +192,7 @@ class VoicePages:
         yield from with_file(record, self._beside(member, name)) if name else [record]
 
     def _beside(self, page: ExportMember, name: str) -> ExportMember | None:
-        member = self._files.get(str(PurePosixPath(page.name).parent / name))
-        if member is not None:
-            self._unmentioned.discard(member.name)
-        return member
+        return self._files.get(str(PurePosixPath(page.name).parent / name))
 
 
 def _whole(member: ExportMember) -> bytes:

@@ -49,6 +49,7 @@ from pdpp_sources.tables.reader import TableSource
 from pdpp_sources.tables.table_fit import UNGUIDED, Guidance
 from pdpp_sources.telegram import TelegramSource
 from pdpp_sources.tracks.tracks_source import TracksSource
+from pdpp_sources.unmentioned_files import with_unmentioned
 from pdpp_sources.whatsapp import WhatsAppSource
 
 # The surest first: where two claim one file, the first of them reads it.
@@ -104,7 +105,7 @@ class Reading:
 
     def items(self, start: int = 0) -> Iterator[SourceItem]:
         """What the source yields from a place on."""
-        return self.source.read(self.export, start)
+        return with_unmentioned(self.export, self.source.read, start)
 
 
 def with_outside(

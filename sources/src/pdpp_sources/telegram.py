@@ -365,6 +365,9 @@ def _file(
     Others are written as if from the folder of the JSON.
     """
     missing = path.startswith("(")
+    small = json_values.text(value, "thumbnail")
+    if small and not missing:  # the same picture, smaller
+        chat.export.told.add(str(chat.root / small))
     name = json_values.line(value, "file_name") or (None if missing else PurePosixPath(path).name)
     data: Data = {
         "id": f"{message['id']}.1",

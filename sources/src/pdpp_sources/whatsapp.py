@@ -91,6 +91,7 @@ _UNNAMED = message(
     "people. For another name, put the file into a folder with that name, import "
     "it from there, and delete this chat"
 )
+_CROWD = message("only the first %(most)s people are named", most=2000)
 _YEARS_TAKEN = message(
     "the dates have no year; the import assumed the last such date before the file was made"
 )
@@ -154,6 +155,7 @@ _DELETED = re.compile(rf"(?:{_DELETED_WORDS})\s?[.。।]?", re.IGNORECASE)
 _NAMES_NO_CHAT = re.compile(r"_?chat(?:[ _-]?\(?\d{1,4}\)?)?", re.IGNORECASE)
 _HEAD_BYTES = 64 * 1024  # a group joined by link begins with many notices
 _MOST_NAMED = 5
+_MOST_PEOPLE = 2000
 _SAID_BY_NOBODY = ("notice", "deleted")
 _LEFT_OUT = re.compile(r"^<[^<>\n]{3,50}>$")
 CHATS = StreamForm(
@@ -288,6 +290,7 @@ class _ChatSurvey:
     people: list[str]
     count: int
     again: frozenset[tuple[int, int, int]]
+    is_large: bool  # more people write in it than are named
 
 
 class _WhatsAppChat:
@@ -326,6 +329,8 @@ class _WhatsAppChat:
                     yield self._chat(facts, item)
                     if not self._is_named:
                         yield Skipped(self._member.name, "unnamed_chat", _UNNAMED, item.position)
+                    if facts.is_large:
+                        yield Skipped(self._member.name, "beyond_bounds", _CROWD, item.position)
                     if facts.calendar.years:
                         yield Skipped(self._member.name, "no_year", _YEARS_TAKEN, item.position)
                 yield item
@@ -344,7 +349,7 @@ class _WhatsAppChat:
                 again |= {entry.date} & days
                 days.add(entry.date)
                 day = entry.date
-            if entry.author and len(people) < 2000:
+            if entry.author and len(people) <= _MOST_PEOPLE:
                 people[entry.author] = None
             if len(dates) < 200_000 and (not dates or dates[-1] != entry.date):
                 dates.append(entry.date)
@@ -355,7 +360,9 @@ class _WhatsAppChat:
             self._name = ", ".join(list(people)[:_MOST_NAMED]) + more or "Chat"
         order = date_order(dates, separator, american=american)
         calendar = ChatCalendar.of(order, dates, self._export.captured_at)
-        return _ChatSurvey(calendar, list(people), count, frozenset(again))
+        is_large = len(people) > _MOST_PEOPLE
+        named = list(people)[:_MOST_PEOPLE]
+        return _ChatSurvey(calendar, named, count, frozenset(again), is_large)
 
     def _call_by(self, first: ChatEntry) -> None:
         """Know a chat that nothing names by how it begins: an iPhone's notice is in its name."""

@@ -39,6 +39,10 @@ for _ending, _kind in _NEWER.items():
 UNKNOWN_KIND = "application/octet-stream"
 
 
+class _TooLarge(Exception):
+    """The file is too large to be kept."""
+
+
 def kind_of(filename: str | None) -> str | None:
     """The MIME type that a file's ending stands for."""
     return _KINDS.guess_type(filename or "", strict=False)[0]
@@ -55,12 +59,15 @@ def with_file(record: SourceRecord, member: ExportMember | None) -> Iterator[Sou
     Shapes: the record has `filename`, `mime_type` and `size_bytes`.
     """
     code = "missing_attachment"
-    if member is not None and member.size_bytes > LARGEST_BLOB_BYTES:
-        code = "attachment_too_large"
-    elif member is not None:
+    if member is not None:
         try:
+            if member.size_bytes > LARGEST_BLOB_BYTES:
+                member.exact().close()  # what was opened is told of
+                raise _TooLarge
             kind = record.data["mime_type"] or UNKNOWN_KIND
             blob = blob_of_stream(member.exact, kind, record.data["filename"])
+        except _TooLarge:
+            code = "attachment_too_large"
         except MemberDamaged:
             code = "damaged_file"
         else:

@@ -179,7 +179,8 @@ class Export:
     Shapes: the order of `members` depends on the files only (names; in a tar, its own), so that
         positions mean the same on every read; `path` is the first of several parts; `zone` is the
         one in which times without a zone are read; `passed_by` are names that were not looked at,
-        each with what it is: `hidden`, or one of the `links` and other things that are no files.
+        each with what it is: `hidden`, or one of the `links` and other things that are no files;
+        `told` are the names of members that the reader at work has turned to.
     """
 
     path: Path
@@ -190,6 +191,7 @@ class Export:
     is_packed: bool = False
     opened: ExitStack = field(default_factory=ExitStack, repr=False)
     passed_by: tuple[tuple[str, str], ...] = ()
+    told: set[str] = field(default_factory=set[str], repr=False, compare=False)
 
     @property
     def total_bytes(self) -> int:

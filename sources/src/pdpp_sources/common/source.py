@@ -18,6 +18,7 @@ from pdpp_sources.common.json_stream import Element
 from pdpp_sources.common.resume_point import BOOKMARK
 
 MOST_REMEMBERED = 1_000_000
+_EMPTY_BYTES = 16  # an empty list, and what may stand around it, takes no more
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,19 +88,27 @@ def matching(
 def each_member(
     export: Export, read_member: Callable[[ExportMember], Iterator[SourceItem]]
 ) -> Iterator[SourceItem]:
-    """Read one member after the other; report a damaged one and go on with the next."""
+    """Read one member after the other; report a damaged one and go on with the next.
+
+    One that gives neither a record nor a reason is reported, too.
+    """
     for member in export.members:
-        position = member.offset
+        position, is_silent = member.offset, member.size_bytes > _EMPTY_BYTES
+        export.told.add(member.name)
         try:
             BOOKMARK.beginning(member)
             for item in read_member(member):
-                position = item.position
+                position, is_silent = item.position, False
                 yield item
         except MemberDamaged:
             reason = message("the rest of this file cannot be read")
             yield Skipped(member.name, "damaged_file", reason, position)
         except BadRecord as bad:
             yield Skipped(member.name, bad.code, bad.reason, position)
+        else:
+            if is_silent:
+                reason = message("the file holds no entry")
+                yield Skipped(member.name, "no_entries", reason, position)
 
 
 def each_element(

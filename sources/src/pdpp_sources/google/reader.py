@@ -113,6 +113,7 @@ _KINDS: dict[str, re.Pattern[bytes]] = {
         rb"^\s*\[\s*\{(?=.*\"startTime\"\s*:)(?=.*\"(visit|activity|timelinePath)\"\s*:)", re.DOTALL
     ),
 }
+_TEXTS = (".json", ".html", ".csv")  # other files belong to what these tell of
 _ARRAYS = {
     "visits": ("Browser History",),
     "points": ("locations",),
@@ -299,7 +300,8 @@ class GoogleSource:
 
     def read(self, export: Export, start: int = 0) -> Iterator[SourceItem]:
         """Yield what each file holds; ids come from content, so overlaps fall together."""
-        items = each_member(export, _Reading(export).member_items)
+        texts = export.only(m for m in export.members if m.suffix in _TEXTS)
+        items = each_member(texts, _Reading(export).member_items)
         # One point may stand in two files with more and with fewer facts.
         return beginning_at(start, without_repeats(items))
 

@@ -303,6 +303,9 @@ def mail_records(
     data["thread_id"] = thread_id or record_id
     data |= {} if labels is None else labels_data(list(map(printable, labels)))
     yield SourceRecord("messages", data, position, thread=links)
+    if len(body.text) > LONGEST_BODY_CHARS:
+        reason = message("only the first four million characters of the text were imported")
+        yield Skipped("messages", "beyond_bounds", reason, position)
     yield from _bad_addresses(headers, position)
     came_with = sent_data | {"message_id": record_id, "subject": data["subject"]}
     for number, attachment in enumerate(body.attachments, 1):

@@ -129,6 +129,7 @@ class _FitFile:
     device: str | None = None
     name: str | None = None
     sessions: list[_Workout] = field(default_factory=list[_Workout])
+    beyond: int = 0  # sessions
     is_cut: bool = False
 
 
@@ -159,6 +160,13 @@ def _read_file(content: bytes, begin: int, end: int, member: ExportMember) -> It
     _sum_up(content, file)
     if file.is_cut:
         yield Skipped(where, "truncated", cut, position)
+    if file.beyond:
+        reason = message(
+            "the file holds more than %(most)s workouts; the other %(others)s were not imported",
+            most=_MOST_SESSIONS,
+            others=file.beyond,
+        )
+        yield Skipped(where, "beyond_bounds", reason, position)
     if file.kind == _COURSE_FILE:
         yield from one_record(where, position, partial(_course, file, member, position))
         return
@@ -188,7 +196,9 @@ def _about(content: bytes, begin: int, end: int) -> _FitFile:
             file.device = _line(values.get(27)) or file.device
         elif found.number == _COURSE:
             file.name = _line(values.get(5)) or file.name
-        elif found.number == _SESSION and len(file.sessions) < _MOST_SESSIONS:
+        elif found.number == _SESSION and len(file.sessions) >= _MOST_SESSIONS:
+            file.beyond += 1
+        elif found.number == _SESSION:
             file.sessions.append(_Workout(values, _whole(values.get(2)) or 0))
     file.sessions.sort(key=lambda workout: workout.since)
     if not file.sessions and file.kind in (_ACTIVITY_FILE, _COURSE_FILE):

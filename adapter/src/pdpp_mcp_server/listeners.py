@@ -198,7 +198,9 @@ class Subscribing:
         """Tell of changes of one resource from now on.  Raises: MCPError."""
         uri = str(params.uri)
         if not is_followed(uri):
-            error = ToolError("not_found", "Changes of this resource are not told.", param="uri")
+            error = ToolError(
+                "not_found", "This server sends no notice when this resource changes.", param="uri"
+            )
             raise resource_error(uri, error, context.protocol_version)
         if uri not in self._held:
             if len(self._held) > MOST_URIS:

@@ -93,7 +93,11 @@ FIXED = (
         "pdpp://schema", "schema", "Granted data", "Index of what this access covers.", JSON_TYPE
     ),
     ListedResource(
-        "pdpp://grant", "grant", "This access", "Terms of this access and its end.", JSON_TYPE
+        "pdpp://grant",
+        "grant",
+        "This access",
+        "What this access allows, and when it ends.",
+        JSON_TYPE,
     ),
     ListedResource(
         "pdpp://types", "types", "Types", "Arguments and results as TypeScript.", TYPES_TYPE

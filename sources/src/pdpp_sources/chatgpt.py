@@ -113,7 +113,7 @@ SHARED = StreamForm(
 
 FEEDBACK = StreamForm(
     "feedback",
-    "What you said of answers",
+    "Your feedback on answers",
     "Whether you liked an answer, and your words about it.",
     [
         key(),

@@ -174,7 +174,10 @@ def _read_request(path: Path) -> Details:
     except ValueError:
         value = None
     if not isinstance(value, list) or not value:
-        raise _usage(f"The file {path} is not a JSON array of selections of at most 64 KiB.")
+        raise _usage(
+            f"The file {path} is not a JSON array of selections (what may be read), "
+            "or is larger than 64 KiB."
+        )
     return value  # pyright: ignore[reportUnknownVariableType] -- judged by the request parser
 
 

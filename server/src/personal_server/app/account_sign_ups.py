@@ -122,7 +122,9 @@ def mailbox_place(
             )
         if provider.password is Password.NONE or provider.imap is None:
             raise InvalidRequest(
-                message("%(name)s lets no program in by a password.", name=provider.name),
+                message(
+                    "%(name)s does not let programs sign in with a password.", name=provider.name
+                ),
                 param="host",
                 next_step="Import an export of the mailbox instead.",
             )

@@ -59,7 +59,7 @@ def admin_app(open_store: StoreOpener) -> cyclopts.App:
         words().print(
             "The server accepts the clock again."
             if doubted
-            else "Nothing to confirm: the server saw no jump of the clock."
+            else "Nothing to confirm: the clock made no sudden jump."
         )
 
     return app

@@ -99,7 +99,7 @@ def disclosures_command(open_store: StoreOpener) -> Callable[..., None]:
         elif not entries:
             never = "No app has read anything yet."
             console().print(
-                never if record is None else "The log knows of no read that returned this record."
+                never if record is None else "The log says that nobody has read this record."
             )
         else:
             out = console()

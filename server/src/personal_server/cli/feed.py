@@ -193,7 +193,7 @@ def run(feed: str, /, *, json: Flag = False) -> int:
         result = engine.run(row.feed_id, retries=True)
         if result is not None and result.settling and result.code is None:
             if not json:
-                words().print("Something there changed seconds ago; looking again …")
+                words().print("A file there changed seconds ago; looking again …")
             time.sleep(SETTLED_AFTER_NS / NANOSECONDS)
             result = engine.run(row.feed_id)
         rejected = _rejected(stores, row)
@@ -353,7 +353,9 @@ def _print_result(
 ) -> None:
     out = console()
     if result is None:
-        out.print("An earlier import of this feed is still under way; the feed runs after it.")
+        out.print(
+            "An earlier import of this feed is still under way; the next one starts when it ends."
+        )
         return
     if result.code is not None:
         out.print(plain(f"The run failed ({result.code}). {what_to_do(result.code)}"))

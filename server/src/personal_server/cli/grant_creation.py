@@ -146,7 +146,7 @@ def credential_kept(
         code = error.code if isinstance(error, CredentialError) else "config"
         raise CommandError(
             code,
-            "The credential file could not be written, so the new grant was ended again.",
+            "The credential file could not be written, so the new grant was revoked.",
             "Choose a directory that you can write to with --cache-root.",
         ) from None
 

@@ -46,7 +46,7 @@ def move_command(*, to: str, schema: str | None = None, json: bool = False) -> N
         print_json({"tables": dict(moved.digests), "blobs": moved.blobs})
         return
     say = words().print
-    say(f"Moved {counted(len(moved.digests), 'table')}; the digests of both copies are equal.")
+    say(f"Moved {counted(len(moved.digests), 'table')}; the copy was checked and is identical.")
     if target.database_url is None:
         say(f"Start the server with PDPP_DATA_DIR={target.data_dir}, and unset PDPP_DATABASE_URL.")
     else:

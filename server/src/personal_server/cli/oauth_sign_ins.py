@@ -122,7 +122,7 @@ def _kept_client(stores: Stores, feed_id: str) -> OAuthClient:
     if access is None:
         raise CommandError(
             "usage",
-            "No client of this feed is kept here.",
+            "No client id is stored for this feed.",
             "Give a password: pdpp feed password. Or name the client: --oauth and --client-id",
         )
     provider = provider_named(access.provider, access.scope, network_exchange)

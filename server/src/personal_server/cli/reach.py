@@ -133,8 +133,8 @@ def _judged(tunnel: Tunnel) -> Finding:
             tunnel.name,
             HINT,
             "installed, but it does not lead to this server",
-            f"For everybody, Claude and ChatGPT on the web among them: {everybody}. "
-            f"For your own devices only: {own}.",
+            f"To reach it from anywhere, as Claude and ChatGPT on the web must: {everybody}. "
+            f"From your own devices only: {own}.",
         )
     if tunnel.is_public and tunnel.port != HTTPS_PORT:
         return Finding(

@@ -250,7 +250,9 @@ def _check_versions(known: Mapping[str, object], version_of: VersionOf, now_ns: 
     ]
     if hit:
         return wrong(
-            *VERSIONS, "; ".join(hit), "Install the newest release with its locked packages."
+            *VERSIONS,
+            "; ".join(hit),
+            "Install the newest release with the exact package versions that it lists.",
         )
     released = date.fromisoformat(str(known["released"]))
     age_days = (datetime.fromtimestamp(now_ns // NANOSECONDS, UTC).date() - released).days

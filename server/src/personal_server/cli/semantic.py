@@ -242,7 +242,8 @@ def _lines(progress_shown: dict[str, Any]) -> list[str]:
     if progress_shown["model"] is None:
         return ["Search by meaning is off. To turn it on: pdpp semantic install."]
     return [
-        f"Model: {progress_shown['model']}. Embedded: {progress_shown['percent']} % of the records."
+        f"Model: {progress_shown['model']}."
+        f" {progress_shown['percent']} % of the records can be found by meaning."
     ]
 
 

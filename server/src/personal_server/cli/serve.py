@@ -150,8 +150,8 @@ def _other_loopback(stack: ExitStack, host: str, port: int) -> socket.socket:
             "unavailable",
             f"{error.failure.message} A browser that opens http://localhost:{port} could reach"
             " that program instead of this server, and sign you in there.",
-            f"Find out whose it is: ss -ltnp 'sport = :{port}'. End it, or choose another port for"
-            f" every command: export PDPP_BIND=127.0.0.1:{port + 1}",
+            f"See which program uses it: ss -ltnp 'sport = :{port}'. End it, or choose another port"
+            f" for every command: export PDPP_BIND=127.0.0.1:{port + 1}",
         ) from None
 
 

@@ -69,8 +69,8 @@ def _refuse_conflict(
         if (other.connector_key == key) != (other.source_id == source_id):
             raise DeclarationConflict(
                 (
-                    "A connector key belongs to one source. This server already uses "
-                    "that key or that source in another pair."
+                    "A connector key belongs to one source. Here that key already belongs to "
+                    "another source, or that source to another key."
                 ),
                 param="connector_key",
             )

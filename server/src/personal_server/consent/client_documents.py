@@ -58,7 +58,9 @@ def check_document_url(url: str, own_hosts: Collection[str]) -> str:
 
     Shapes: `own_hosts` are our own `host[:port]`.  Raises: InvalidClient.
     """
-    refused = InvalidClient("The client_id is not the URL of a usable document.", param="client_id")
+    refused = InvalidClient(
+        "The client_id is not the address of a document that describes the app.", param="client_id"
+    )
     try:
         parts = urlsplit(url)
         port = parts.port

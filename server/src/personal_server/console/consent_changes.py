@@ -144,8 +144,8 @@ def _source_differences(
     if removed := len(accounts[0] - accounts[1]):
         texts.append(
             plural(
-                "%(source)s: you can no longer choose %(num)s account.",
-                "%(source)s: you can no longer choose %(num)s accounts.",
+                "%(source)s: %(num)s account can no longer be chosen.",
+                "%(source)s: %(num)s accounts can no longer be chosen.",
                 removed,
                 source=name,
             )

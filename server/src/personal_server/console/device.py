@@ -127,7 +127,7 @@ class DevicePages:
         with self.authorization.read() as reader:
             row = reader.get(RequestRow, RequestRow.request_id.equals(handle))
         if row is None or row.flow != OWNER_DEVICE:
-            raise NotFound("There is no such request. Start again from the device.")
+            raise NotFound("There is no such request. Start again on the device that asks.")
         if row.status != "pending" or row.expires_at_ns <= self.clock():
             raise RequestClosed("This request is closed. Start again from the device.")
         return row

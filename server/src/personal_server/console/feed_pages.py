@@ -58,7 +58,9 @@ _SOURCES = {MAILBOX: "mail", CALENDARS: "calendar", ADDRESS_BOOKS: "contacts"}
 PASSWORDS: Mapping[Password, Text] = {
     Password.APP: message("needs an app password"),
     Password.OWN: message("takes the password of the account, or an app password"),
-    Password.NONE: message("lets no program in by a password: import an export instead"),
+    Password.NONE: message(
+        "does not let programs sign in with a password: import an export instead"
+    ),
 }
 
 

@@ -26,7 +26,7 @@ def limit_words(limits: ReadingLimitsRow) -> Text:
     if limits.pauses is not None:
         paused, never = (
             message("an alarm pauses this access"),
-            message("an alarm never pauses this access"),
+            message("this access goes on when an alarm goes off"),
         )
         parts.append(paused if limits.pauses else never)
     if limits.events:

@@ -72,8 +72,8 @@ _BY_CODE: Mapping[str, str] = MappingProxyType(
             "The server leads to another one, which would get the password. Add the feed again"
             " with the address of that server."
         ),
-        "too_large": message("It is larger than what is fetched; the others come."),
-        "item_not_given": message("The server lists it and does not give it."),
+        "too_large": message("It is too large to be fetched; everything else is fetched."),
+        "item_not_given": message("The server lists it, but does not let it be fetched."),
         "item_unread": message(
             "It was imported, and could not be read once more to know its records. The server"
             " fetches it again within a day."
@@ -92,7 +92,7 @@ _BY_CODE: Mapping[str, str] = MappingProxyType(
             "The import took too long and was ended; what it stored by then is kept. The server"
             " tries again by itself, after longer and longer pauses."
         ),
-        "export_not_recognized": message("No source reads this file."),
+        "export_not_recognized": message("This file is of no kind that can be imported."),
     }
 )
 UNCLEAR = "ambiguous_connection"

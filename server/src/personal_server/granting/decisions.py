@@ -505,14 +505,14 @@ def _package(
 def _selecting(row: RequestRow) -> RequestRow:
     """A request for records; letting a device act as the owner is decided on its own page."""
     if row.flow == OWNER_DEVICE:
-        raise NotFound("There is no such request. Start again from the device.")
+        raise NotFound("There is no such request. Start again on the device that asks.")
     return row
 
 
 def _check(review: Review, row: RequestRow, revision: str) -> None:
     """Refuse to approve anything but the complete artifact that was shown last."""
     if review.missing:
-        raise NotANarrowing("Choose what is still missing before you allow this.")
+        raise NotANarrowing("Some choices are still open. Make them, then allow this.")
     if review.trains and not review.choices.ai_training:
         raise AiTrainingConsentRequired(
             "To allow AI training, tick the box for AI training.", param="ai_training"

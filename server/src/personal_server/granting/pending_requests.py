@@ -165,7 +165,7 @@ class Requesting:
                 RequestRow.flow.equals(OWNER_DEVICE),
             )
             if row is None:
-                raise NotFound("There is no such request. Start again from the device.")
+                raise NotFound("There is no such request. Start again on the device that asks.")
             if row.expires_at_ns <= now_ns:
                 raise RequestClosed("This request is too old. Start again from the device.")
             to = [

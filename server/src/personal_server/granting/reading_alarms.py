@@ -346,7 +346,7 @@ def limit_words(limits: ReadingLimitsRow) -> str:
     pauses = {
         None: (),
         True: ("an alarm pauses this access",),
-        False: ("an alarm never pauses this access",),
+        False: ("this access goes on when an alarm goes off",),
     }
     notice = ("the app is notified when records change",) if limits.events else ()
     return ", ".join((*(parts or ["no daily limit"]), *longer, *pauses[limits.pauses], *notice))

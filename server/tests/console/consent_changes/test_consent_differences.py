@@ -179,7 +179,7 @@ def another_name(house: Household) -> None:
 UNDERNEATH = [
     (another_version, "mail: "),
     (another_account, "mail: you can choose 1 "),
-    (fewer_accounts, "mail: you can no longer choose 1 "),
+    (fewer_accounts, "mail: 1 account can no longer be chosen"),
     (no_accounts, "mail: "),
     (another_name, ""),
 ]

@@ -189,7 +189,7 @@ def cut_elements(
 
 
 _FAULTS = {
-    "bad_record": message("the tags of the entry do not match"),
+    "bad_record": message("an opening tag of the entry has no matching closing tag"),
     "truncated": message("the file ends in the middle of this entry"),
     "too_large": message("the entry is too large"),
 }

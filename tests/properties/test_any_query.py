@@ -60,7 +60,7 @@ QUERIES = (
 CLIENT = client(stream_grant(fields=("id", "title", "created_at", "word_count")))
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(PATHS, QUERIES, st.booleans())
 def test_any_query_string_is_read_or_refused_in_our_words(
     path: str, query: str, owned: bool

@@ -208,9 +208,9 @@ def _alive(row: GrantRow, now_ns: int) -> bool:
 SUPPRESSED = [HealthCheck.too_slow]
 TestLives = Lives.TestCase
 TestLives.settings = settings(
-    max_examples=60, stateful_step_count=25, deadline=None, suppress_health_check=SUPPRESSED
+    max_examples=60, stateful_step_count=25, suppress_health_check=SUPPRESSED
 )
 TestLivesInAFile = LivesInAFile.TestCase
 TestLivesInAFile.settings = settings(
-    max_examples=15, stateful_step_count=25, deadline=None, suppress_health_check=SUPPRESSED
+    max_examples=15, stateful_step_count=25, suppress_health_check=SUPPRESSED
 )

@@ -114,9 +114,7 @@ FORM = "application/x-www-form-urlencoded"
 
 
 @pytest.mark.parametrize("store", ["memory"], indirect=True)
-@settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(path=st.sampled_from(PATHS), form=pairs, method=st.sampled_from(["GET", "POST"]))
 def test_any_form_is_answered(
     server: Any, path: str, form: list[tuple[str, str]], method: str
@@ -126,9 +124,7 @@ def test_any_form_is_answered(
 
 
 @pytest.mark.parametrize("store", ["memory"], indirect=True)
-@settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(path=st.sampled_from(PATHS), body=st.binary(max_size=64))
 def test_any_bytes_are_answered(server: Any, path: str, body: bytes) -> None:
     for content_type in (FORM, "application/json", "text/plain"):
@@ -137,9 +133,7 @@ def test_any_bytes_are_answered(server: Any, path: str, body: bytes) -> None:
 
 
 @pytest.mark.parametrize("store", ["memory"], indirect=True)
-@settings(
-    max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(metadata=json_values)
 def test_any_metadata_registers_or_is_refused(server: Any, metadata: Any) -> None:
     body = json.dumps(metadata, allow_nan=True).encode()

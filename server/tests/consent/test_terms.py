@@ -300,7 +300,7 @@ owner_choices = st.builds(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(wanted_streams, st.sampled_from(["single_use", "continuous"]), owner_choices)
 def test_terms_are_never_wider_than_the_request(
     streams: list[dict[str, Any]], mode: str, choices: Choices

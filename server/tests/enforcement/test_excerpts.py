@@ -5,7 +5,7 @@ import tracemalloc
 from itertools import pairwise
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pdpp_kernel.criteria import Term
@@ -47,7 +47,6 @@ def test_a_term_that_asks_for_no_word_is_found_nowhere() -> None:
     assert (found.terms, found.ranges) == (frozenset({1}), ((6, 10),))
 
 
-@settings(deadline=None)  # the first text that needs the model of languages waits for it
 @given(TEXTS, QUERIES)
 @example(ENDLESS_WORD, "ra*")
 def test_excerpts_are_verbatim_and_bounded(text: str, query: str) -> None:

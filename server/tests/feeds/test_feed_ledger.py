@@ -74,7 +74,7 @@ STEPS = st.lists(
 )
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(STEPS, st.integers(-3_600, 3_600), st.sampled_from(FolderLayout))
 def test_a_folder_that_rests_is_imported_whole_and_nothing_half(
     steps: list[tuple[str, str, str, int]], skew: int, layout: FolderLayout
@@ -109,7 +109,7 @@ def test_a_folder_that_rests_is_imported_whole_and_nothing_half(
     assert (len(folder.imported), quiet.lines, quiet.gone) == (before, [], 0)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.lists(st.integers(0, 4), min_size=1, max_size=20))
 def test_a_file_that_grows_is_not_taken(pauses: list[int]) -> None:
     folder = Folder()

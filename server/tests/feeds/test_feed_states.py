@@ -81,7 +81,7 @@ STEPS = st.lists(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(STEPS)
 def test_of_two_processes_one_has_the_lease(steps: list[tuple[FeedEvent, str, int]]) -> None:
     """Whatever happens in whatever order: no run begins beside a lease that lasts."""

@@ -89,7 +89,7 @@ SHARED = Household()
 DAYS = st.lists(st.integers(-210, 5), min_size=4, max_size=4, unique=True).map(sorted)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(DAYS, st.sampled_from([{HOME}, {WORK}, {HOME, WORK}]))
 def test_counts_spans_and_samples_equal_a_look_at_every_record(
     days: list[int], chosen: set[str]

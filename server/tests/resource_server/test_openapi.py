@@ -90,7 +90,7 @@ def test_generated_calls_get_described_answers(
     if mode.is_negative and not (route.parameters or route.body):
         return
 
-    @settings(max_examples=4, deadline=None, database=None, suppress_health_check=UNHURRIED)
+    @settings(max_examples=4, database=None, suppress_health_check=UNHURRIED)
     @given(case=operation.as_strategy(generation_mode=mode))
     def calls(case: Any) -> None:
         # an empty value of a name that is wrong is not sent, and then nothing is wrong

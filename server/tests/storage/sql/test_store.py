@@ -39,7 +39,7 @@ from server.tests.storage.worlds import note as plain_note
 from tests.oracle.memory import MemoryStore
 
 # A seed says little when it shrinks; it is the example.
-AT_RANDOM = settings(max_examples=30, deadline=None, phases=[Phase.generate])
+AT_RANDOM = settings(max_examples=30, phases=[Phase.generate])
 
 
 def plain(value: Any) -> Any:
@@ -164,7 +164,7 @@ def _told(ask: Any) -> str:
 
 
 @BY_DATABASE
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(texts=st.lists(st.text(), min_size=1, max_size=4))
 def test_every_token_of_any_text_finds_it(texts: list[str], opened: Opened) -> None:
     with tempfile.TemporaryDirectory() as directory, opened(Path(directory)) as store:

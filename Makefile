@@ -25,6 +25,7 @@ $(VENV)/run.stamp: requirements/run.txt $(PARTS:%=%/pyproject.toml)
 	@$(PYTHON) -m venv $(VENV)
 	@$(BIN)/pip install --quiet --require-hashes -r requirements/build.txt -r requirements/run.txt
 	@$(BIN)/pip install --quiet --no-deps --no-build-isolation $(PARTS:%=--editable ./%)
+	@$(BIN)/python -c "import personal_server.domain.language_model"
 	@touch $@
 
 $(VENV)/dev.stamp: $(VENV)/run.stamp requirements/dev.txt

@@ -1,0 +1,52 @@
+"""The arrays of the language model, kept in a file that processes share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from personal_server.domain.language_model import LanguageModel
+from personal_server.domain.language_model_file import ModelArrays, keep, mapped, read_model
+
+ARRAYS = ModelArrays(
+    np.array(["sr", "en", "sr"], "S2"),
+    np.arange(3, dtype=np.float32),
+    np.arange(6, dtype=np.float32).reshape(2, 3),
+    np.array([0, 256], np.uint32),
+    np.array([-1, 1], np.int32),
+    np.arange(512, dtype=np.uint32) % 2,
+)
+
+
+def test_what_is_kept_is_what_is_mapped(tmp_path: Path) -> None:
+    path = tmp_path / "folder" / "language_model.00000001"
+    keep(ARRAYS, path)
+    found = mapped(path)
+    assert found is not None
+    assert [(a.dtype, a.tolist()) for a in found] == [(a.dtype, a.tolist()) for a in ARRAYS]
+
+
+def test_those_of_other_versions_go(tmp_path: Path) -> None:
+    first, second = tmp_path / "language_model.00000001", tmp_path / "language_model.00000002"
+    (tmp_path / "language_model.cpython-311.pyc").touch()
+    keep(ARRAYS, first)
+    keep(ARRAYS, second)
+    names = {path.name for path in tmp_path.iterdir()}
+    assert names == {second.name, "language_model.cpython-311.pyc"}
+
+
+def test_a_damaged_file_is_none(tmp_path: Path) -> None:
+    path = tmp_path / "language_model.00000001"
+    keep(ARRAYS, path)
+    whole = path.read_bytes()
+    for damaged in (b"", whole[:40], whole[:-1], whole[:-100] + b"x" + whole[-99:]):
+        path.write_bytes(damaged)
+        assert mapped(path) is None
+
+
+def test_where_nothing_can_be_kept_the_model_is_read_anew(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    model = LanguageModel(read_model(tmp_path / "file" / "folder"))
+    assert model.classify("Labas rytas, siunčiu jums praėjusio mėnesio sąskaitą")[0] == "lt"
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]

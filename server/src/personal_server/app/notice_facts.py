@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from zoneinfo import ZoneInfo
 
-import msgspec
 from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
 
 from pdpp_kernel.texts import Text, start_of_day
@@ -24,7 +23,7 @@ from personal_server.delivery.notice_channels import ChannelKind, channels, fail
 from personal_server.delivery.notice_senders import DesktopSender, PushSender, WebhookSender
 from personal_server.delivery.notice_turns import Notices, NoticeSender
 from personal_server.delivery.signatures import SecretBox
-from personal_server.domain.authority import ReadableSource, ReadAuthority
+from personal_server.domain.authority import ReadAuthority
 from personal_server.domain.connection import CLIENT_READABLE
 from personal_server.domain.notices import (
     ENDS_WITHIN_NS,
@@ -36,14 +35,12 @@ from personal_server.domain.notices import (
     NamedFact,
     OwnerFacts,
 )
-from personal_server.enforcement.queries import FieldSelection, RecordsQuery, Selectors
-from personal_server.enforcement.timeline import time_field
 from personal_server.feeds.feed_trouble import trouble_of
 from personal_server.granting.holdings import client_names
 from personal_server.granting.reading_alarms import open_alarms
 from personal_server.granting.waiting_requests import waiting_requests
+from personal_server.reading.newest_times import newest_time
 from personal_server.reading.owner import OwnerReads
-from personal_server.reading.records import read_records
 from personal_server.settings import Settings, command_environment
 from personal_server.storage.authorization_rows import ClientRow, GrantRow, PackageMemberRow
 from personal_server.storage.ports.authorization_store import AuthorizationReader
@@ -180,25 +177,11 @@ class NoticeFacts:
         self, snapshot: ReadSnapshot, authority: ReadAuthority, connection_id: str
     ) -> int | None:
         of_account = [s for s in authority.sources if s.connection_id == connection_id]
-        times = (self._newest_of(snapshot, authority, source) for source in of_account)
-        return max((at_ns for at_ns in times if at_ns is not None), default=None)
-
-    def _newest_of(
-        self, snapshot: ReadSnapshot, authority: ReadAuthority, source: ReadableSource
-    ) -> int | None:
-        dated = time_field(source)
-        if dated is None:
-            return None
-        query = RecordsQuery(
-            source.stream,
-            Selectors(source.connection_id),
-            limit=1,
-            sort=f"-{dated.name}",
-            cut=FieldSelection((dated.name,)),
+        times = (
+            time_of(newest_time(self.stores.reads, snapshot, authority, source))
+            for source in of_account
         )
-        answer = read_records(self.stores.reads, snapshot, authority, query)
-        found = msgspec.json.decode(msgspec.json.encode(answer.data))
-        return time_of(found[0]["data"].get(dated.name)) if found else None
+        return max((at_ns for at_ns in times if at_ns is not None), default=None)
 
 
 def time_of(value: object) -> int | None:

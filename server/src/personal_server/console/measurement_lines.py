@@ -31,7 +31,6 @@ from personal_server.console.record_figures import (
     ViewFigures,
     value_counts,
 )
-from personal_server.console.record_values import plain_records
 from personal_server.console.record_view import (
     MOST_LINK_BYTES,
     RecordsLayout,
@@ -42,12 +41,10 @@ from personal_server.console.words import cut, field_words
 from personal_server.enforcement.filter_texts import FilterText
 from personal_server.enforcement.queries import (
     AggregateQuery,
-    FieldSelection,
-    RecordsQuery,
     Selectors,
 )
 from personal_server.enforcement.timeline import time_field
-from personal_server.reading.records import read_records
+from personal_server.reading.newest_times import newest_time
 
 STEPS: Mapping[str, tuple[int, Text]] = {
     "day": (31, message("by day")),
@@ -268,18 +265,10 @@ def _newest(figures: ViewFigures, zone: ZoneInfo) -> date | None:
     dated = time_field(source)
     if dated is None:
         return None
-    query = RecordsQuery(
-        source.stream,
-        Selectors(source.connection_id),
-        limit=1,
-        sort=f"-{dated.name}",
-        filters=view.filters,
-        cut=FieldSelection((dated.name,)),
-    )
     with suppress(QueryTimeout), figures.opened() as (snapshot, authority):
-        found = plain_records(read_records(figures.reads.ports, snapshot, authority, query).data)
-        at = found[0]["data"].get(dated.name) if found else None
-        at_ns = instant_or_day_ns(at) if isinstance(at, str) else None
+        ports = figures.reads.ports
+        newest = newest_time(ports, snapshot, authority, source, view.filters)
+        at_ns = None if newest is None else instant_or_day_ns(newest)
         if at_ns is not None:
             where = UTC if dated.kind is ValueKind.DATE else zone
             return local_moment(at_ns, where).date()

@@ -169,7 +169,7 @@ def _measure(plan: AggregatePlan, rows: Sequence[StoredRecord]) -> _Measured:
             return _Measured(plain_value(point, point, kind), point, len(found))
         case Metric.SUM:
             total = exact_sum(Decimal(repr(point)) for point, _ in found)
-            return _Measured(render_sum(total), total)
+            return _Measured(render_sum(total), total, len(found))
         case Metric.COUNT_DISTINCT:
             distinct = len({point for point, _ in found})
             return _Measured(distinct, distinct)

@@ -176,9 +176,9 @@ def _measure(source: Source, rows: list[Row], metric: str, name: str | None) -> 
 
 
 def _value_count(source: Source, rows: list[Row], sent: dict[str, str]) -> Json:
-    """Over how many values a mean or a percentile is."""
+    """Over how many values a sum, a mean or a percentile is."""
     metric, name = sent["metric"], sent.get("field", "")
-    if metric not in ("avg", "median") and not re.fullmatch(r"p\d+", metric):
+    if metric not in ("sum", "avg", "median") and not re.fullmatch(r"p\d+", metric):
         return {}
     kind = source.kind(name) or ""
     found = [row for row in rows if comparable(row.data.get(name), kind) is not None]

@@ -53,11 +53,13 @@ async def test_groups_say_unit_and_values() -> None:
     groups = [
         {"key": "a", "count": 3, "value": 4, "value_count": 2, "unit": "EUR"},
         {"key": "b", "count": 3, "value": 4, "value_count": 3},
+        {"key": "c", "count": 3, "value": 0, "value_count": 0},
     ]
     body = {"groups": groups, "other_count": 0, **meta()}
     text = (await answered("aggregate", {**SUM, "metric": "avg", "group_by": "c"}, body)).text
     assert 'key "a" = 4 EUR (values 2; records 3)' in text
     assert 'key "b" = 4 (records 3)' in text
+    assert 'key "c" = 0 (values 0; records 3)' in text
 
 
 async def test_a_mean_says_over_how_many_values_it_is() -> None:

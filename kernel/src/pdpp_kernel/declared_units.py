@@ -47,8 +47,8 @@ class DeclaredUnit:
 
 
 def is_over_values(metric: Metric) -> bool:
-    """Whether it is a mean or a percentile: how many values it is over decides what it says."""
-    return metric is Metric.AVG or metric.percent is not None
+    """Whether it is a sum, a mean or a percentile: what these say depends on how many values."""
+    return metric in (Metric.SUM, Metric.AVG) or metric.percent is not None
 
 
 def is_in_unit(metric: Metric) -> bool:

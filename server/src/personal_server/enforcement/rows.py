@@ -116,7 +116,7 @@ class Group:
     A key is the stored scalar, the bucket's start (UTC ns) for time groups, the hour (0 to 23) or
     the day of the week (Monday is 0), the lower bound of a step, or a connection.  `value` is the
     metric over the group (`None` for `count`): a JSON number, or a stored value, of
-    `value_count` values where it is a mean or a percentile.
+    `value_count` values where it is a sum, a mean or a percentile.
     """
 
     keys: tuple[object, ...]

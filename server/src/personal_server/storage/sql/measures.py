@@ -23,10 +23,8 @@ _HALF = 1 << 32
 def measured(metric: Metric, name: str, kind: ValueKind, dialect: Dialect) -> str:
     """The columns that measure a metric over a group, after its count; begins with a comma."""
     match metric:
-        case Metric.SUM:
-            return "".join(f", {figure}" for figure in sums(name, kind, dialect))
-        case Metric.AVG:
-            return f", count({name}){measured(Metric.SUM, name, kind, dialect)}"
+        case Metric.SUM | Metric.AVG:
+            return "".join(f", {part}" for part in (f"count({name})", *sums(name, kind, dialect)))
         case Metric.MIN:
             return f", min({name})"
         case Metric.MAX:
@@ -53,11 +51,9 @@ def absorb(figures: Figures, metric: Metric, count: int, values: list[Any]) -> N
     """Add a line of `measured` columns to a group."""
     figures.count += count
     match metric:
-        case Metric.AVG if values:
+        case Metric.SUM | Metric.AVG if values:
             figures.present += values[0]
             figures.add(_summed(values[1:]))
-        case Metric.SUM if values:
-            figures.add(_summed(values))
         case Metric.MIN | Metric.MAX if values:
             (value,) = values
             extremes = [extreme for extreme in (figures.extreme, value) if extreme is not None]

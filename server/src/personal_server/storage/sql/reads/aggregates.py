@@ -104,7 +104,7 @@ class _Aggregate:
         return MatchingLines(source, where, int(found))
 
     def _value_count(self, figures: Figures) -> int | None:
-        """How many values a mean or a percentile is over; other metrics do not say it."""
+        """How many values a sum, a mean or a percentile is over; other metrics do not say it."""
         return figures.value_count if is_over_values(self._plan.metric) else None
 
     def _segments(self, place: MatchingLines, groupings: Sequence[Grouping]) -> Iterable[Segment]:

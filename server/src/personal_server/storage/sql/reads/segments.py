@@ -148,8 +148,7 @@ class SummedSegment(Segment):
         if column is not None:
             present, *added, _ = self.place.compiler.layout.figures_of(column)
             count = 2 if column.kind is ValueKind.INTEGER else 1
-            names += [present] if metric is Metric.AVG else []
-            names += added[:count]
+            names += [present, *added[:count]]
         return ", ".join(f"coalesce(sum(d.{name}), 0)" for name in names)
 
     def select(self, columns_sql: str, tail: str = "", more: Where | None = None) -> Statement:

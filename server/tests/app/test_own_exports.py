@@ -23,6 +23,7 @@ from pdpp_kernel.persons import (
     parted,
 )
 from pdpp_kernel.source_item import Data
+from personal_server.app import own_exports
 from personal_server.app.export_signer import ExportSigner
 from personal_server.app.own_export_head import is_own_export
 from personal_server.collecting.connections import create_connection, move_connection
@@ -252,6 +253,25 @@ def test_an_export_that_is_not_whole_is_refused_before_anything_is_stored(
     assert (code, printed["error"]["code"]) == (65, "export_truncated")
     with machine.store.snapshot() as snapshot:
         assert (snapshot.connections(), snapshot.declarations()) == ((), ())
+
+
+def test_one_that_unpacks_without_end_is_refused_before_it_is_unpacked(tmp_path: Path) -> None:
+    path = exported(furnished(Machine(), tmp_path).store, tmp_path / "all.zip", "zip")
+    with zipfile.ZipFile(path, "a", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("declarations/more.json", bytes(20_000_000))
+    code, printed = Machine().run("import", path)
+    assert (code, printed["error"]["code"]) == (65, "export_unsafe")
+
+
+def test_documents_that_fill_the_memory_together_are_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = exported(furnished(Machine(), tmp_path).store, tmp_path / "all.zip", "zip")
+    with zipfile.ZipFile(path) as archive:
+        sizes = [each.file_size for each in archive.infolist() if each.filename.endswith(".json")]
+    monkeypatch.setattr(own_exports, "MAX_DOCUMENT_BYTES", max(sizes) + 1)
+    code, printed = Machine().run("import", path)
+    assert (code, printed["error"]["code"]) == (65, "export_truncated")
 
 
 def with_lines(path: Path, *lines: Data) -> None:

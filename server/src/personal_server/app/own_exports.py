@@ -3,12 +3,14 @@
 Rule: nothing is stored before the file is read to its end and proved complete.  What the server
 says already stays: its declarations, the status of its connections.
 Source: docs/contract/resource-server.md 14.4.
-Raises: ExportTruncated, ExportNotRecognized.
+Raises: ExportTruncated, ExportNotRecognized, ExportUnsafe.
 """
 
 from __future__ import annotations
 
 import hashlib
+import os
+import struct
 import tarfile
 import zipfile
 import zlib
@@ -16,7 +18,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Annotated, Protocol, cast
+from typing import IO, Annotated, BinaryIO, Protocol, cast
 
 import msgspec
 
@@ -24,6 +26,7 @@ from pdpp_kernel.persons import NO_CORRECTIONS, Corrections
 from pdpp_kernel.source_declaration import SourceDeclaration
 from pdpp_kernel.source_item import Data
 from pdpp_kernel.values import instant_ns
+from pdpp_sources.common.archive import check_directory, safe_entries
 from pdpp_sources.common.errors import ExportNotRecognized, ExportTruncated
 from pdpp_sources.export_files import open_file
 from personal_server.collecting.imports import BLOB_CHUNK_BYTES
@@ -46,7 +49,8 @@ from personal_server.reading.export import (
 )
 from personal_server.upkeep.backup_signatures import signer_of_export
 
-MAX_DOCUMENT_BYTES = 256 * 1024 * 1024
+MAX_DOCUMENT_BYTES = 64 * 1024 * 1024
+"""Of all documents of an export together, which are in memory at once."""
 LONGEST_LINE_BYTES = MAX_LINE_BYTES + 64 * 1024  # an export adds stream and connection to a line
 _LAST_LINE = b'{"object":"export_end",'
 
@@ -134,7 +138,7 @@ def open_own_export(path: Path, within: Path | None = None) -> Generator[OwnExpo
             export = _of_lines(file) if file.read(1) == b"{" else _of_archive(file)
         except (
             *(msgspec.MsgspecError, tarfile.TarError, zipfile.BadZipFile, zlib.error),
-            *(EOFError, KeyError, ValueError),
+            *(EOFError, KeyError, ValueError, struct.error),
         ):
             raise _incomplete() from None
         yield export
@@ -257,14 +261,17 @@ class _Tar:
 
 
 class _Zip:
+    """Held to what any archive is: this process is not confined.  Raises: ExportUnsafe."""
+
     def __init__(self, file: IO[bytes]) -> None:
+        check_directory(cast("BinaryIO", file), file.seek(0, os.SEEK_END))
         self._zip = zipfile.ZipFile(file)
-        self._names = frozenset(self._zip.namelist())
-        encrypted = any(entry.flag_bits & 1 for entry in self._zip.infolist())
-        _require(len(self._names) == len(self._zip.infolist()) and not encrypted)
+        self._entries, refused = safe_entries(self._zip)
+        self._names = frozenset(entry.filename for entry in self._entries)
+        _require(not refused and len(self._entries) == len(self._zip.infolist()))
 
     def members(self) -> Iterator[tuple[str, IO[bytes]]]:
-        for member in self._zip.infolist():
+        for member in self._entries:
             with self._zip.open(member) as content:
                 yield member.filename, content
 
@@ -313,12 +320,14 @@ def _walk(archive: _Archive) -> tuple[dict[str, bytes], dict[str, int], str]:
     """The documents, how many lines each file of lines has, and the digest before the end."""
     documents: dict[str, bytes] = {}
     line_counts: dict[str, int] = {}
-    digest = hashlib.sha256()
+    digest, room = hashlib.sha256(), MAX_DOCUMENT_BYTES
     for name, content in archive.members():
         _require(END not in documents)
         own = hashlib.sha256()
         if name.endswith(".json"):
-            documents[name] = content.read(MAX_DOCUMENT_BYTES)
+            documents[name] = content.read(room + 1)
+            room -= len(documents[name])
+            _require(room >= 0)
             own.update(documents[name])
         else:
             lines = 0

@@ -85,6 +85,11 @@ FURTHER = {
     "a field that is called id": ("place = {", "id = {"),
     "a field that names a stranger": ('unit = "EUR"', 'unit_field = "money"'),
     "text in place of tables": ("[[stream]]", "[stream]"),
+    "a file that lies outside": ('time = "at"', 'time = "at"\nfile = "../{at}"'),
+    "a field of a file twice": (
+        'time = "at"',
+        'time = "at"\nfile = "a/{at}"\n[stream.fields.text]',
+    ),
     "letters that are no text": ('name = "Rides"', 'name = ""'),
 }
 

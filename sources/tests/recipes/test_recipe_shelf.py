@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 
 import jsonschema_rs
@@ -66,7 +67,12 @@ def read(recipe: RecipeSource, path: Path, start: int = 0) -> list[SourceItem]:
     with open_export(path) as export:
         claimed = recipe.recognize(export)
         mine = export.only(claimed.members) if claimed else export.only([])
-        return list(checked(recipe, recipe.read(mine, start)))
+        return [_told(item) for item in checked(recipe, recipe.read(mine, start))]
+
+
+def _told(item: SourceItem) -> SourceItem:
+    """An item but for how its bytes are opened; what they are says its data."""
+    return replace(item, blobs=()) if isinstance(item, SourceRecord) else item
 
 
 @every_recipe

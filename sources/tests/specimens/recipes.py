@@ -297,6 +297,7 @@ TRAKT: Files = {
         ]
     ),
 }
+_MADE = "2024-01-10T12:00:00Z"
 DAY_ONE: Files = {
     "Kitchen.json": as_json(
         {
@@ -320,13 +321,24 @@ DAY_ONE: Files = {
                         "longitude": 12.5,
                     },
                     "weather": {"conditionsDescription": "Clear", "temperatureCelsius": 11.5},
-                    "photos": [{"md5": "ab12", "type": "jpeg"}, {"type": "jpeg"}],
+                    "photos": [
+                        {"md5": "ab12", "type": "jpeg", "date": _MADE, "cameraModel": "X"},
+                        {"type": "jpeg"},
+                    ],
+                    "videos": [{"md5": "ab13", "type": "mov", "date": _MADE}],
+                    "audios": [{"md5": "ab14", "date": _MADE, "transcription": "It rose."}],
+                    "pdfAttachments": [{"md5": "ab15", "date": _MADE, "pdfName": "Rye.pdf"}],
                 },
                 {"uuid": "0B", "creationDate": "once"},
                 {"text": "without an id"},
             ],
         }
-    )
+    ),
+    "photos/ab12.jpeg": b"\xff\xd8\xff\xe0 a loaf",
+    "videos/ab13.mov": b"a film",
+    "audios/ab14.m4a": b"a voice",
+    "pdfs/ab15.pdf": b"%PDF-1.4",
+    "photos/ff99.jpeg": b"\xff\xd8 of no entry",
 }
 RECIPE_SPECIMENS: dict[str, Files] = {
     "spotify": SPOTIFY,

@@ -58,7 +58,8 @@ class RecipeStream:
 
     Shapes: `rows` is the JSON Pointer of the rows, in which `*` stands for any name or number; in a
         stream `within` another it begins at a row of that one. `has` are places, of each of which a
-        row has one, and `only` the values that it has at some. `key` names fields;
+        row has one, and `only` the values that it has at some. `key` names fields; `file` is where
+        the file of a row lies, seen from the file of the row: `photos/{md5}`, with any ending;
         with `repeats` rows of one key are several records, numbered in their order.
     """
 
@@ -83,6 +84,7 @@ class RecipeStream:
     author: tuple[str, ...] = ()
     recipient: tuple[str, ...] = ()
     parents: Mapping[str, tuple[str, str]] = field(default_factory=dict[str, tuple[str, str]])
+    file: str | None = None
 
     def field(self, name: str) -> RecipeField | None:
         """The field of that name."""
@@ -132,6 +134,8 @@ KINDS: Mapping[str, Callable[[str, str], Field]] = {
 """What a field may be, and how it is declared."""
 AROUND = ("file", "folder", "member")
 """What a row stands in, whose name may be a value: its file, the folder, the member of the JSON."""
+OF_FILE = ("filename", "mime_type", "size_bytes", "blob_ref", "text", "text_state")
+"""The fields of a stream whose records have a file each."""
 PARENT = "parent_id"
 """The field of a stream within another that holds the key of the row it stands in."""
 
@@ -148,6 +152,14 @@ def _stream_form(recipe: Recipe, stream: RecipeStream) -> StreamForm:
             held_by = declared.conversation(held_by)
         fields.insert(1, held_by)
         parents[stream.within] = (stream.within, PARENT)
+    if stream.file is not None:
+        fields += [
+            declared.text("filename", "Name of the file", title=stream.title is None),
+            declared.word("mime_type", "Kind of file"),
+            declared.integer("size_bytes", "Size in bytes", summed=True),
+            declared.blob(),
+            *declared.file_text(),
+        ]
     return StreamForm(
         stream.name,
         stream.label,

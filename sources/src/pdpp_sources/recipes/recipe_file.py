@@ -16,10 +16,18 @@ from zoneinfo import ZoneInfo
 from pdpp_kernel.source_item import Data
 from pdpp_kernel.texts import message
 from pdpp_sources.common.errors import RecipeError
-from pdpp_sources.recipes.recipe import PARENT, Alternatives, Recipe, RecipeField, RecipeStream
+from pdpp_sources.recipes.recipe import (
+    OF_FILE,
+    PARENT,
+    Alternatives,
+    Recipe,
+    RecipeField,
+    RecipeStream,
+)
 from pdpp_sources.recipes.recipe_members import (
     EPOCH_WORDS,
     FIELD,
+    FILE,
     KEY,
     NAME,
     ORDER_WORDS,
@@ -145,6 +153,7 @@ class _RecipeText:
             author=_texts(said.get("author", ())),
             recipient=_texts(said.get("recipient", ())),
             parents=relations,
+            file=said.get("file"),
         )
 
     def _fields(
@@ -240,10 +249,14 @@ class _RecipeText:
                 raise self._fault("recipe_unknown_value", ("stream", number, "within"), what)
 
     def _check_found(self, stream: RecipeStream, at: Path) -> None:
-        """A stream says how its rows are told from others."""
+        """A stream says how its rows are told from others, and leaves a file's fields alone."""
         if stream.rows and not stream.rows.startswith("/"):
             what = message("it must begin with /, as every JSON Pointer does")
             raise self._fault("recipe_unknown_value", (*at, "rows"), what)
+        for taken in OF_FILE if stream.file else ():
+            if stream.field(taken) is not None:
+                what = message("a stream with files has a field of this name already")
+                raise self._fault("recipe_unknown_value", (*at, "fields", taken), what)
         if stream.within is None and not stream.has:
             what = message("the key `%(name)s` is missing", name="has")
             raise self._fault("recipe_missing_key", at, what)
@@ -363,6 +376,7 @@ _PATTERNS_SAID: Mapping[str, str] = {
     **dict.fromkeys(
         (KEY, NAME), message("it must be lower-case letters, digits and _, a letter first")
     ),
+    FILE: message("it must be folders and a member in braces, such as photos/{md5}"),
     URI: message("it must be a URI, such as https://example.org/rides"),
 }
 

@@ -15,6 +15,7 @@ from pdpp_sources.recipes.recipe import AROUND, KINDS
 VERSION = 1
 KEY = r"[a-z][a-z0-9_]{1,40}"
 NAME = r"[a-z][a-z0-9_]{0,60}"
+FILE = r"(?:\w[\w .-]{0,60}/){0,4}\{[^{}]{1,100}\}"
 URI = r"[A-Za-z][A-Za-z0-9+.-]{0,60}:[^\s\x00-\x1f<>\"{}|\\^`]{1,1900}"
 # What a source declaration takes of a name and of a text (docs/contract/resource-server.md).
 _NAME_CHARS, _DETAIL_CHARS = 200, 4_096
@@ -86,6 +87,13 @@ STREAM = (
     Member("latitude", "text", "The number that says where it was, in degrees north."),
     Member("longitude", "text", "The number that says where it was, in degrees east."),
     Member("category", "text", "The field that says what a payment was for."),
+    Member(
+        "file",
+        "text",
+        "Where the file of a row lies: photos/{md5} is in the folder photos beside the file of the "
+        "row, called as its member md5 says, with any ending.",
+        pattern=FILE,
+    ),
     Member("parents", "relations", "Records of other streams that it belongs to, by a name."),
     Member("fields", "fields", "Its fields, by their names.", required=True),
 )

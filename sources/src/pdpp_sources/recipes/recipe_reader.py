@@ -22,6 +22,7 @@ from pdpp_sources.common.source import (
     without_repeats,
 )
 from pdpp_sources.recipes.recipe import PARENT, Recipe, RecipeField, RecipeStream
+from pdpp_sources.recipes.recipe_row_files import RowFiles, files_beside, lies_in, without_ending
 from pdpp_sources.recipes.recipe_rows import RecipeRow, rows_in, streams_in
 from pdpp_sources.recipes.recipe_values import BY_COLUMN, converted, has_place, value_at, written
 from pdpp_sources.tables.column_days import DAY_FIRST, MONTH_FIRST, day_forms
@@ -58,14 +59,22 @@ class RecipeSource:
     def recognize(self, export: Export) -> Claim | None:
         """Claim the files that are called so and whose first row has what it must."""
         mine = [member for member in export.members if streams_in(member, self.recipe)]
-        return claim(mine, "its files are named and built so")
+        folders = files_beside(mine, self.recipe)
+        theirs = [m for m in export.members if folders and lies_in(m, folders)]
+        return claim([*mine, *theirs], "its files are named and built so")
 
     def read(self, export: Export, start: int = 0) -> Iterator[SourceItem]:
         """Read one row at a time."""
-        items = each_member(export, partial(self._read_member, export))
+        texts, files = export, dict[str, ExportMember]()
+        if any(stream.file for stream in self.recipe.streams):
+            texts = export.only(m for m in export.members if streams_in(m, self.recipe))
+            files = {without_ending(m.name): m for m in export.members}
+        items = each_member(texts, partial(self._read_member, export, files))
         return beginning_at(start, without_repeats(items))
 
-    def _read_member(self, export: Export, member: ExportMember) -> Iterator[SourceItem]:
+    def _read_member(
+        self, export: Export, files: Mapping[str, ExportMember], member: ExportMember
+    ) -> Iterator[SourceItem]:
         streams = streams_in(member, self.recipe)
         orders = _orders(member, streams)
         for (_, name), order in orders.items():
@@ -75,7 +84,7 @@ class RecipeSource:
                     field=name,
                 )
                 yield Skipped(member.name, "ambiguous_dates", reason, member.offset)
-        records = _Records(self.recipe, export, orders)
+        records = _Records(self.recipe, export, orders, RowFiles(member, files))
         for row in rows_in(member, streams):
             if isinstance(row, Skipped):
                 yield row
@@ -115,10 +124,11 @@ def _order(forms: set[str], *, is_asked: bool) -> str | None:
 class _Records:
     """Makes records of the rows of one file; counts those of equal content."""
 
-    def __init__(self, recipe: Recipe, export: Export, orders: Orders) -> None:
+    def __init__(self, recipe: Recipe, export: Export, orders: Orders, files: RowFiles) -> None:
         self._recipe = recipe
         self._zone = export.zone
         self._orders = orders
+        self._files = files
         self._alike: dict[str, int] = {}
 
     def of(self, row: RecipeRow) -> Iterator[SourceItem]:
@@ -149,7 +159,11 @@ class _Records:
             if value is not None or said.name != stream.time:
                 data[said.name] = value
         data = {n: v for n, v in data.items() if v is not None or _is_nullable(stream, n)}
-        yield SourceRecord(stream.name, data, row.position)
+        record = SourceRecord(stream.name, data, row.position)
+        if stream.file is None:
+            yield record
+        else:
+            yield from self._files.with_file(record, stream.file, values)
         for inner in self._recipe.inside(stream):
             for entry in _entries(value_at(values, (inner.rows,))):
                 if not _takes(inner, entry):

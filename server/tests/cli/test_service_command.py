@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 import plistlib
 import shlex
 import shutil
@@ -91,6 +92,17 @@ def is_current(machine: Machine, capsys: pytest.CaptureFixture[str]) -> bool:
     capsys.readouterr()
     machine("status", "--json")
     return json.loads(capsys.readouterr().out)["current"]
+
+
+def test_nobody_else_may_change_what_is_started_for_its_owner(machine: Machine) -> None:
+    usual = os.umask(0)
+    try:
+        assert machine("install") == 0
+    finally:
+        os.umask(usual)
+    unit = machine.manager.path
+    assert unit.stat().st_mode & 0o077 == 0
+    assert [str(each) for each in unit.parents[:3] if each.stat().st_mode & 0o022] == []
 
 
 def test_it_is_installed_started_told_and_removed(

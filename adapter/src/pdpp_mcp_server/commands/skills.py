@@ -10,6 +10,7 @@ from typing import Annotated, Literal, TypeAlias
 import cyclopts
 from cyclopts import Parameter
 
+from pdpp_kernel.system.own_folders import make_folders
 from pdpp_mcp_server.commands.exits import print_json
 from pdpp_mcp_server.commands.failures_shown import CommandError
 from pdpp_mcp_server.commands.tables import words
@@ -104,12 +105,12 @@ def _is_as_shipped(page: Path, skill: Skill) -> bool:
 def _write(skill: Skill, host: SkillHost, *, replace: bool) -> str:
     """Write it, and say what became of it.  Raises: CommandError (`storage`)."""
     page = _page(skill, host)
-    try:
+    try:  # agents obey what lies there
         if page.is_file() and _is_as_shipped(page, skill):
             return "unchanged"
         if os.path.lexists(page) and not replace:
             return "changed_by_you"
-        _make_folders(page.parent)
+        make_folders(page.parent)
         _put(page, skill.text)
     except OSError:
         place = f"~/{page.relative_to(Path.home())}"
@@ -117,13 +118,6 @@ def _write(skill: Skill, host: SkillHost, *, replace: bool) -> str:
         step = "Check who owns the folder and whether the disk has room, then repeat."
         raise CommandError("storage", message, step) from None
     return "written"
-
-
-def _make_folders(folder: Path) -> None:
-    """Those that are missing; agents obey what lies there, so nobody else may write into them."""
-    missing = [each for each in (folder, *folder.parents) if not each.exists()]
-    for each in reversed(missing):
-        each.mkdir(mode=0o755)
 
 
 def _put(page: Path, text: str) -> None:

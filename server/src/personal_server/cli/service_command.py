@@ -22,6 +22,7 @@ import cyclopts
 from cyclopts import Parameter
 
 from pdpp_kernel.system.own_account import own_number
+from pdpp_kernel.system.own_folders import make_folders, write_private
 from pdpp_mcp_server.commands.exits import print_json, usable
 from pdpp_mcp_server.commands.failures_shown import CommandError
 from pdpp_mcp_server.commands.spelled_commands import spelled
@@ -262,9 +263,9 @@ def service_app(
         planned = command(given)
         if start and service.path.exists():
             _each(run, service.stopping())
-        service.path.parent.mkdir(parents=True, exist_ok=True)
-        service.path.write_bytes(service.render(planned))
-        service.path.chmod(0o600)
+        # what lies there is started as this account, and holds the password of a database
+        make_folders(service.path.parent)
+        write_private(service.path, service.render(planned))
         out.print(f"Written: {service.path}", soft_wrap=True)
         _tell_kept(given, planned.variables)
         if start:

@@ -2,10 +2,13 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from pdpp_kernel.texts import (
     CatalogueText,
     Day,
     Minute,
+    Size,
     counted,
     day_of_text,
     listed,
@@ -52,3 +55,23 @@ def test_a_text_crosses_into_another_process_with_what_it_was_made_of() -> None:
     assert isinstance(back.values["inner"], CatalogueText)
     assert type(back.values["file"]) is str
     assert parse_text(render_text("a name")) == "a name"
+
+
+@pytest.mark.parametrize(
+    ("size_bytes", "written"),
+    [
+        (0, "0 B"),
+        (999, "999 B"),
+        (1_000, "1.0 KB"),
+        (99_900, "99.9 KB"),
+        (100_000, "100 KB"),
+        (999_999, "1,000 KB"),
+        (1_000_000, "1.0 MB"),
+        (100_000_000, "100 MB"),
+        (1_000_000_000, "1.0 GB"),
+        (100_000_000_000, "100.0 GB"),
+        (1_234_500_000_000, "1,234.5 GB"),
+    ],
+)
+def test_a_size_is_in_the_unit_that_reads_best(size_bytes: int, written: str) -> None:
+    assert str(Size(size_bytes)) == written

@@ -54,3 +54,17 @@ def test_bytes_are_held_one_by_one(tmp_path: Path) -> None:
     unlock_byte(descriptor, 1)
     assert subprocess.run([*words, "1"], check=False).returncode == 0
     os.close(descriptor)
+
+
+def test_the_byte_behind_one_that_is_held_is_free(tmp_path: Path) -> None:
+    (tmp_path / "lock").write_bytes(b"123")
+    descriptor = os.open(tmp_path / "lock", os.O_RDWR)
+    ask = "import fcntl, os, sys; d = os.open(sys.argv[1], os.O_RDWR)\n"
+    ask += "fcntl.lockf(d, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, int(sys.argv[2]))"
+    words = [sys.executable, "-c", ask, str(tmp_path / "lock"), "1"]
+    lock_byte(descriptor, 0)
+    assert subprocess.run(words, check=False).returncode == 0
+    lock_byte(descriptor, 1)
+    unlock_byte(descriptor, 0)
+    assert subprocess.run(words, check=False, stderr=subprocess.DEVNULL).returncode == 1
+    os.close(descriptor)

@@ -66,6 +66,11 @@ def test_search_text_becomes_terms(text: str, terms: list[Term]) -> None:
         ("rain-wind", []),
         ('rain "a -wind"', []),
         ("-rain -wind", []),
+        (
+            'rain -from:"red coat"',
+            [named(Term(("from", "red", "coat"), quoted=True), "from", "red coat", quoted=True)],
+        ),
+        ('rain from:"red coat"', []),
     ],
 )
 def test_a_minus_before_a_word_leaves_it_out(text: str, excluded: list[Term]) -> None:

@@ -29,10 +29,17 @@ COLLECTED = pytest.StashKey[dict[Path, int]]()
 LONG_SECONDS = 900
 # These drive a browser, foreign programs or thousands of cases for minutes, beside other tests.
 LONG = (
+    "server/tests/app/http_server/test_workers.py",
     "server/tests/app/server/test_years.py",
+    "server/tests/app/test_feeding.py",
+    "server/tests/cli/test_backup.py",
     "tests/browser/test_accessibility.py",
     "tests/browser/test_authorization_scenarios.py",
+    "tests/browser/test_connecting.py",
+    "tests/browser/test_consent.py",
+    "tests/browser/test_metadata_documents.py",
     "tests/browser/test_pages.py",
+    "tests/browser/test_uploads.py",
     "tests/browser/test_walk.py",
     "tests/conformance/test_own_answers.py",
     "tests/conformance/test_server_scenarios.py",
@@ -46,6 +53,10 @@ LONG = (
     "tests/journeys/test_natural_questions.py",
     "tests/journeys/test_questions.py",
     "tests/journeys/test_readme.py",
+    "tests/journeys/test_real_files.py",
+    "tests/journeys/test_sources.py",
+    "tests/journeys/test_subscriptions.py",
+    "tests/journeys/test_views.py",
     "tests/properties/test_any_query.py",
     "tests/properties/test_lifecycles.py",
     "tests/requirements/test_mutations.py",

@@ -148,7 +148,7 @@ def oauth_provider(user: str) -> Generator[OAuthProviderDouble]:
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Answers) as server:
         double.address = f"http://127.0.0.1:{server.server_port}"
-        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
         thread.start()
         try:
             yield double

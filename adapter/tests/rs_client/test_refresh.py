@@ -194,7 +194,7 @@ class FakeHandler(BaseHTTPRequestHandler):
 @pytest.fixture
 def server() -> Iterator[FakeServer]:
     with FakeServer() as running:
-        thread = threading.Thread(target=running.serve_forever)
+        thread = threading.Thread(target=running.serve_forever, args=(0.01,))
         thread.start()
         yield running
         running.shutdown()

@@ -31,7 +31,7 @@ from rich.table import Table
 
 from bench.clients import HostedCaller, Refused, RestCaller
 from bench.load import Load, load, lua_of, wrk_path
-from bench.operations import Read, reads_of, searches_anew
+from bench.operations import Read, change_feed, reads_of, searches_anew
 from bench.peers import PEERS, Peer, serving
 from bench.site import STORES, Running, Site, database
 
@@ -85,6 +85,12 @@ class Side:
         """Every read, of its own archive."""
         rest = RestCaller(self.site.origin, self.token)
         return [*reads_of(self.mailbox, rest), *searches_anew()]
+
+    @property
+    def loads(self) -> Sequence[Read]:
+        """Those that many callers ask for at once."""
+        rest = RestCaller(self.site.origin, self.token)
+        return [*reads_of(self.mailbox, rest), change_feed(self.mailbox)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,13 +272,20 @@ def _show_loads(sides: Sequence[Side], options: argparse.Namespace, console: Con
         for callers in options.callers:
             row = [f"{name}, hosted" if over_tool else name, str(callers)]
             for side in sides:
-                read = next(each for each in side.reads if each.name == name)
+                read = next(each for each in side.loads if each.name == name)
                 row += _cells(_load(side, read, callers, options.seconds, over_tool=over_tool))
             table.add_row(*row)
     console.print(table)
 
 
-LOADED = ("page of 25, two fields", "record", "search, common term")
+LOADED = (
+    "page of 25, two fields",
+    "record",
+    "page of 100",
+    "change feed",
+    "schema",
+    "search, common term",
+)
 
 
 def _load(side: Side, read: Read, callers: int, seconds: int, *, over_tool: bool) -> Load:

@@ -148,6 +148,23 @@ def searches_anew() -> tuple[Read, ...]:
     )
 
 
+def change_feed(mailbox: str) -> Read:
+    """The first hundred changes of a mailbox, as whoever begins to follow it asks for them."""
+    since = {"changes_since": "beginning", "limit": "100"}
+    return Read(
+        "change feed",
+        "/v1/streams/messages/records",
+        (("connection_id", mailbox), *since.items()),
+        "query_records",
+        {
+            "stream": "messages",
+            "connection_id": mailbox,
+            "changes_since": "beginning",
+            "limit": 100,
+        },
+    )
+
+
 def fan_in(chat: str) -> tuple[Read, Read]:
     """A page of one chat, and the same page over all chats of the source."""
     records = "/v1/streams/messages/records"

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
@@ -22,6 +23,7 @@ _SMALLEST_FONT = 1.0
 _FAR_AWAY = -200.0
 """Pixels: a text that far to the left or above is on no screen."""
 _MOST_RULES = 500
+_OFTEN_CHARS = 300
 _SIMPLE_SELECTOR = re.compile(
     r"(?=.)(?:[a-zA-Z][\w-]{0,99})?(?:[.#][a-zA-Z_][\w-]{0,99}){0,3}\Z", re.ASCII
 )
@@ -48,6 +50,7 @@ class HiddenElements:
     """Judges the elements of one document."""
 
     def __init__(self, tree: LexborHTMLParser) -> None:
+        self._has_folds = tree.css_first("details") is not None
         self._of_sheet: dict[int, dict[str, str]] = {}
         for selector, style in _rules(tree):
             for node in tree.css(selector):
@@ -62,11 +65,18 @@ class HiddenElements:
         attributes = node.attributes
         if node.tag == "dialog" and "open" not in attributes:
             return None
-        style = {**self._of_sheet.get(node.mem_id, {}), **_declarations(attributes.get("style"))}
-        if "hidden" in attributes or is_folded(node) or _shows_nothing(style):
+        if "hidden" in attributes or self.is_folded(node):
             return None
-        if not style:
+        own = attributes.get("style")
+        of_sheet = self._of_sheet.get(node.mem_id) if self._of_sheet else None
+        if not own and not of_sheet:  # as most
             return around
+        style, shows_nothing = _judged(own or "")
+        if of_sheet:
+            style = {**of_sheet, **style}
+            shows_nothing = _shows_nothing(style)
+        if shows_nothing:
+            return None
         look = around
         if "font-size" in style:
             size = _pixels(style["font-size"])
@@ -79,12 +89,25 @@ class HiddenElements:
             look = replace(look, is_painted_over=_is_painted_over(style))
         return look
 
+    def is_folded(self, node: LexborNode) -> bool:
+        """Whether a closed `details` keeps a part of it, an element or text, folded away."""
+        parent = node.parent if self._has_folds else None
+        closed = parent is not None and parent.tag == "details" and "open" not in parent.attributes
+        return closed and node.tag != "summary"
 
-def is_folded(node: LexborNode) -> bool:
-    """Whether a closed `details` keeps a part of it, an element or text, folded away."""
-    parent = node.parent
-    closed = parent is not None and parent.tag == "details" and "open" not in parent.attributes
-    return closed and node.tag != "summary"
+
+def _judged(text: str) -> tuple[Style, bool]:
+    """What an element declares, and whether it then shows nothing."""
+    return _judged_often(text) if len(text) <= _OFTEN_CHARS else _judge(text)
+
+
+def _judge(text: str) -> tuple[Style, bool]:
+    style = _declarations(text)
+    return style, _shows_nothing(style)
+
+
+# of a mail many elements declare the same
+_judged_often = lru_cache(maxsize=1_000)(_judge)
 
 
 def _shows_nothing(style: Style) -> bool:
@@ -172,9 +195,9 @@ def _pixels(text: str) -> float | None:
     return None if per_unit is None else float(number[1]) * per_unit
 
 
-def _declarations(text: str | None) -> dict[str, str]:
+def _declarations(text: str) -> dict[str, str]:
     declarations: dict[str, str] = {}
-    for declaration in _COMMENT.sub("", text or "").lower().split(";"):
+    for declaration in _COMMENT.sub("", text).lower().split(";"):
         name, colon, value = declaration.partition(":")
         if colon:
             declarations[name.strip()] = value.replace("!important", "").strip()

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from pdpp_sources.common.hidden_html import HiddenElements, TextLook, is_folded
+from pdpp_sources.common.hidden_html import HiddenElements, TextLook
 
 _SILENT = frozenset({"script", "style", "head", "title", "template", "noscript", "svg", "math"})
 _BLOCKS = """
@@ -140,7 +140,7 @@ class _Page:
 
     def _words(self, text: str, look: TextLook, node: LexborNode) -> str:
         """Text as it is shown; of what is hidden only that the document goes on behind it."""
-        if look.is_hidden or (node.parent is not None and is_folded(node)):
+        if look.is_hidden or self._hidden.is_folded(node):
             return _END if _END in text else ""
         return _BLANKS.sub(" ", text.replace("\n", " "))
 

@@ -137,12 +137,16 @@ class MemoryStore:
         return ()
 
     # Connections ------------------------------------------------------------------------------
-    def add_connection(self, connection: Connection) -> None:
+    def add_connection(
+        self, connection: Connection, state: Mapping[str, object] | None = None
+    ) -> None:
         """See the port."""
-        with self._write() as state:
-            if not any(key == connection.connector_key for key, _ in state.declarations):
+        with self._write() as whole:
+            if not any(key == connection.connector_key for key, _ in whole.declarations):
                 raise NotFound("No source with this connector key is declared here.")
-            state.connections[connection.connection_id] = connection
+            whole.connections[connection.connection_id] = connection
+        if state:
+            self.put_state(connection.connection_id, state, connection.updated_at_ns)
 
     def update_connection(
         self, connection_id: str, change: Callable[[Connection], Connection]

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import orjson
 import pytest
@@ -30,6 +31,7 @@ from personal_server.collecting.connections import create_connection, move_conne
 from personal_server.collecting.declarations import declare
 from personal_server.collecting.ingest import ingest
 from personal_server.collecting.persons import turn_on
+from personal_server.domain.connection import Connection
 from personal_server.reading.export import (
     Enclosures,
     ExportArchive,
@@ -412,3 +414,28 @@ def test_what_the_owner_said_of_persons_comes_back(tmp_path: Path, form: str) ->
     turn_on(other.store, 1, bytes)  # before anything is here
     other.run("import", path)
     assert other.store.person_corrections() == told
+
+
+def test_an_import_that_was_killed_once_it_had_made_an_account_makes_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = exported(furnished(Machine(), tmp_path).store, tmp_path / "all.tar", "tar")
+    machine, made = Machine(), list[str]()
+    machine.ports = replace(machine.ports, own_signer=THEIRS.name)
+    add = machine.store.add_connection
+
+    def killed(connection: Connection, *also: Any) -> None:
+        add(connection, *also)
+        made.append(connection.connection_id)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(machine.store, "add_connection", killed)
+        machine.run("import", path)
+    machine.run("import", path)
+    with machine.store.snapshot() as snapshot:
+        names = [each.display_name or "" for each in snapshot.connections()]
+    assert made
+    assert not [each for each in names if "another server" in each]
+    assert machine.run("import", path)[0] == 0
+    assert len(names) == 6

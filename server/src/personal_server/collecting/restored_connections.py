@@ -8,7 +8,7 @@ Source: docs/contract/resource-server.md 14.4.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 
@@ -42,9 +42,10 @@ class ExportMaker:
         named = sha256(f"{self.signer}\n{connection_id}".encode()).hexdigest()
         return f"cin_{named[: 2 * ID_BYTES]}"
 
-    def mark(self, store: RecordStore, connection: Connection, now_ns: int) -> None:
-        """Note that it came from their export."""
-        store.put_state(connection.connection_id, {CAME_FROM: {"signer": self.signer}}, now_ns)
+    @property
+    def mark(self) -> Mapping[str, object]:
+        """What is noted of a connection that came from their export."""
+        return {CAME_FROM: {"signer": self.signer}}
 
 
 def restored_connection(
@@ -89,6 +90,5 @@ def restored_connection(
         created_at_ns=created_at_ns,
         updated_at_ns=now_ns,
     )
-    store.add_connection(connection)
-    maker.mark(store, connection, now_ns)
+    store.add_connection(connection, maker.mark)
     return connection, True

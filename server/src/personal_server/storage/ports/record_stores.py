@@ -5,7 +5,7 @@ Raises: StorageUnavailable when the backend cannot write.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import BinaryIO, Protocol
 
 from pdpp_kernel.persons import Corrections
@@ -44,8 +44,12 @@ class DeclarationStore(Protocol):
 class ConnectionStore(Protocol):
     """Stores connections: create, rename, change their state."""
 
-    def add_connection(self, connection: Connection) -> None:
-        """Store a new connection.  Raises NotFound for an unknown connector."""
+    def add_connection(
+        self, connection: Connection, state: Mapping[str, object] | None = None
+    ) -> None:
+        """Store a new connection with what is noted of it.  Raises NotFound for an unknown
+        connector.
+        """
         ...
 
     def update_connection(

@@ -5,7 +5,7 @@ Rule: a declaration that stores a stream another way has its tables rebuilt (`re
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import astuple
 
 from pdpp_kernel.errors import ConnectionNotFound, DeclarationConflict, InvalidState, NotFound
@@ -23,6 +23,7 @@ from personal_server.storage.sql.records.catalog_lines import (
     stored_connection,
     stored_declaration,
 )
+from personal_server.storage.sql.records.collectors import put_bookmarks
 from personal_server.storage.sql.records.rebuilds import LAST_SEQUENCE, progress, slice_once, want
 from personal_server.storage.sql.source_tables import all_sources
 from personal_server.storage.sql.statements import delete, exists, insert, select, update
@@ -119,12 +120,17 @@ class CatalogPart(StorePart):
             session.run(_FORGET_DECLARATIONS, row_key)
             return session.changed > 0
 
-    def add_connection(self, connection: Connection) -> None:
+    def add_connection(
+        self, connection: Connection, state: Mapping[str, object] | None = None
+    ) -> None:
         """Its sources come with its first records."""
         with self._database.write() as session:
             if not session.first(_IS_DECLARED, (self.subject_id, connection.connector_key)):
                 raise NotFound("No source with this connector key is declared on this server.")
             session.run(_ADD_CONNECTION, (self.subject_id, *astuple(connection)))
+            if state:
+                key = (self.subject_id, connection.connection_id)
+                put_bookmarks(session, key, state, connection.updated_at_ns)
 
     def update_connection(
         self, connection_id: str, change: Callable[[Connection], Connection]

@@ -12,7 +12,13 @@ import pytest
 from pdpp_kernel.errors import InvalidRequest, InvalidState
 from pdpp_sources.mailbox_messages import SignIn
 from personal_server.app import account_sign_ups
-from personal_server.app.account_sign_ups import MAILBOX, StoredSignUps
+from personal_server.app.account_sign_ups import (
+    MAILBOX,
+    StoredSignUps,
+    mailbox_place,
+    new_mailbox,
+    new_password,
+)
 from personal_server.app.feed_secrets import FILE, FeedSecrets
 from personal_server.app.feeding import feed_engine, feed_store
 from personal_server.app.mailbox_runs import MailPlace
@@ -182,13 +188,39 @@ def test_a_password_that_was_refused_while_folders_are_chosen_is_not_tried_again
 def test_a_password_does_not_replace_tokens(stores: Stores) -> None:
     sign_ups = StoredSignUps(stores)
     (feed,) = sign_ups.add(wanted(address="ada@gmx.de", kinds=frozenset({CALENDARS})))
-    assert not sign_ups.signs_in_by_tokens(feed)
+    assert sign_ups.sign_in_command(feed) is None
     tokens = OAuthAccess("google", "", "", "id", None, "renewal", "access", 0).text
-    FeedSecrets.of(stores).keep(feed.feed_id, tokens)
-    with pytest.raises(InvalidState):
+    new_password(stores, feed, tokens)
+    (feed,) = rows(stores)
+    with pytest.raises(InvalidState) as refused:
         sign_ups.give_password(feed, PASSWORD)
     assert FeedSecrets.of(stores).password(feed.feed_id) == tokens
-    assert sign_ups.signs_in_by_tokens(feed)
+    command = sign_ups.sign_in_command(feed)
+    assert command == "feed sign-in 'ada@gmx.de calendars'"
+    assert command in str(refused.value.members["next_step"])
+
+
+def test_tokens_that_are_lost_are_no_password_that_is_missing(stores: Stores) -> None:
+    place = mailbox_place("ada@example.org", host="imap.example.org")
+    tokens = OAuthAccess("microsoft", "", "", "id", None, "renewal", "access", 0).text
+    feed = new_mailbox("ada@example.org", place).added(stores, tokens)
+    FeedSecrets.of(stores).forget(feed.feed_id)  # as a restore does
+    sign_ups = StoredSignUps(stores)
+    with pytest.raises(InvalidState) as refused:
+        sign_ups.folders(feed)
+    assert refused.value.members["feed_code"] == "sign_in_ended"
+    assert sign_ups.sign_in_command(feed) == (
+        "feed sign-in ada@example.org --oauth microsoft --client-id ID"
+    )
+    with pytest.raises(InvalidState):
+        sign_ups.give_password(feed, PASSWORD)
+
+
+def test_a_provider_without_passwords_is_named_with_the_command_that_signs_in() -> None:
+    with pytest.raises(InvalidRequest) as refused:
+        mailbox_place("ada@outlook.com")
+    step = str(refused.value.members["next_step"])
+    assert "feed add-mailbox ada@outlook.com --oauth microsoft --client-id ID" in step
 
 
 def test_a_server_that_lets_everybody_wait_takes_few_workers(

@@ -127,6 +127,10 @@ def test_a_mailbox_is_signed_in_to_at_its_provider(commands: Commands, tmp_path:
         adds = ("add-mailbox", "ada@example.org", "--host", "imap.example.org")
         asks = ("--oauth", provider.address, "--scope", "mail")
         assert commands.run(*adds, *asks) == 64  # without a client
+        commands.types("a password\n")
+        for alone in (("--client-id", "c"), ("--client-secret",), ("--browser",)):
+            assert commands.run(*adds, *alone) == 64  # without a provider
+        assert not (tmp_path / "data" / FILE).exists()
         assert commands.run(*adds, "--oauth", "http://auth.example.org", "--client-id", "c") == 64
         assert commands.run(*adds, *asks, "--client-id", "c") == 0
         assert USER_CODE in commands.out
@@ -138,11 +142,15 @@ def test_a_mailbox_is_signed_in_to_at_its_provider(commands: Commands, tmp_path:
         assert commands.run("sign-in", "ada@example.org") == 0
         assert provider.asked == {"client_id": "c", "scope": "mail"}
         assert (tmp_path / "data" / FILE).read_bytes() != sealed
+        sealed = (tmp_path / "data" / FILE).read_bytes()
         commands.types("a password\n")
-        assert commands.run("password", "ada@example.org") == 0
-        assert commands.json("list")[0]["sign_in_ends"] is None
+        assert commands.run("password", "ada@example.org") != 0
+        assert (tmp_path / "data" / FILE).read_bytes() == sealed
+        # the client goes with what is kept, as it does with a restore
+        (tmp_path / "data" / FILE).unlink()
+        assert commands.run("password", "ada@example.org") != 0
         assert commands.run("sign-in", "ada@example.org") == 64
-        # the client went with what was kept, as it does with a restore
+        assert commands.run("sign-in", "ada@example.org", "--client-id", "d") == 64
         assert commands.run("sign-in", "ada@example.org", *asks, "--client-id", "d") == 0
         assert provider.asked == {"client_id": "d", "scope": "mail"}
         assert commands.json("list")[0]["sign_in_ends"]

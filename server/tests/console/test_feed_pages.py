@@ -51,8 +51,8 @@ class FakeSignUps:
         self.told.append((tuple(chosen), deletions))
         self.feeds[:] = [replace(feed, state="running")]
 
-    def signs_in_by_tokens(self, feed: FeedRow) -> bool:
-        return self.has_tokens
+    def sign_in_command(self, feed: FeedRow) -> str | None:
+        return f"feed sign-in {quote(feed.name)}" if self.has_tokens else None
 
     def give_password(self, feed: FeedRow, password: str) -> None:
         self.told.append(password)
@@ -192,3 +192,11 @@ def test_a_feed_that_signs_in_by_tokens_shows_the_command_and_no_form_for_a_pass
     page = signed.get(FEED)
     assert marked(page, "sign-in")[0].endswith(f" feed sign-in {quote(sign_ups.feeds[0].name)}")
     assert 'type="password"' not in page.text
+
+
+def test_a_provider_that_takes_no_password_is_shown_with_the_command_that_adds_its_mailbox(
+    signed: Browser,
+) -> None:
+    page = signed.get(f"{ROOT}/new")
+    (command,) = marked(page, "add-command")
+    assert command.endswith(" feed add-mailbox you@outlook.com --oauth microsoft --client-id ID")

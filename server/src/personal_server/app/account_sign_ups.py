@@ -9,19 +9,20 @@ Source: docs/contract/feeds.md 8, 8.1 and 10.
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from threading import BoundedSemaphore, Timer
 
 from pdpp_kernel.errors import InvalidRequest, InvalidState, PersonalServerError
-from pdpp_kernel.texts import message
+from pdpp_kernel.texts import Text, message
 from pdpp_sources.dav.dav_messages import DavTrouble
 from pdpp_sources.mailbox_messages import AskMark, FolderSeen, LeaveMailbox, SignIn
 from pdpp_sources.mailbox_process import WireCount, mailbox_process
 from personal_server.app.dav_runs import USUAL_EVERY_SECONDS as USUAL_DAV_SECONDS
 from personal_server.app.dav_runs import KnownAccount
 from personal_server.app.dav_wire import DavPlace
-from personal_server.app.feed_secrets import FeedSecrets
+from personal_server.app.feed_secrets import TOKENS_BEGIN, FeedSecrets
 from personal_server.app.feeding import feed_store
 from personal_server.app.mailbox_runs import KIND as MAILBOX
 from personal_server.app.mailbox_runs import MailPlace
@@ -45,6 +46,7 @@ from personal_server.feeds.mail_providers import (
     mail_providers,
     provider_of,
 )
+from personal_server.feeds.oauth_providers import add_command, oauth_of
 from personal_server.feeds.wanted_accounts import SeenFolder, WantedAccount
 from personal_server.storage.feed_rows import FEED_ID, FeedRow
 from personal_server.storage.sql.care.feed_mails import SqlFeedMails
@@ -86,6 +88,7 @@ class NewFeed:
             feed_id=f"{FEED_ID}{stores.random_bytes(12).hex()}",
             created_at_ns=now_ns,
             due_at_ns=now_ns,
+            provider=_provider_of(password),
         )
         secrets = FeedSecrets.of(stores)
         if password is not None:
@@ -126,7 +129,7 @@ def mailbox_place(
                     "%(name)s does not let programs sign in with a password.", name=provider.name
                 ),
                 param="host",
-                next_step="Import an export of the mailbox instead.",
+                next_step=_without_password(address, provider),
             )
         host, user = provider.imap, user or provider.user_of(address)
     server, _, typed = host.partition(":")
@@ -140,6 +143,18 @@ def mailbox_place(
             param="host",
             next_step="Name the server alone, such as imap.example.org.",
         ) from None
+
+
+def _without_password(address: str, provider: MailProvider) -> Text:
+    """What else there is for a mailbox of a provider that takes no password."""
+    named = oauth_of(provider.imap)
+    if named is None:
+        return message("Import an export of the mailbox instead.")
+    return message(
+        "Sign in at the provider, in a terminal on the machine of the server: `pdpp %(command)s`"
+        " (docs/oauth-mail.md). Or import an export of the mailbox.",
+        command=add_command(address, named),
+    )
 
 
 def dav_place(
@@ -233,8 +248,45 @@ def new_password(stores: Stores, feed: FeedRow, password: str, ends_ns: int | No
     now_ns = stores.clock()
     feed_store(stores).change_feed(
         feed.feed_id,
-        lambda each: replace(feed_states.trust(each, now_ns), sign_in_ends_ns=ends_ns),
+        lambda each: replace(
+            feed_states.trust(each, now_ns),
+            sign_in_ends_ns=ends_ns,
+            provider=_provider_of(password),
+        ),
     )
+
+
+def sign_in_command(stores: Stores, feed: FeedRow) -> str | None:
+    """What signs in again, behind the name of the program; nothing where a password does.
+
+    Where the tokens are lost, as after a restore, so is the client: it is named anew.
+    """
+    kept = FeedSecrets.of(stores).password(feed.feed_id)
+    provider = _provider_of(kept)
+    words = ["feed", "sign-in", feed.name]
+    if provider is None and feed.provider is not None:
+        words += ["--oauth", feed.provider, "--client-id", "ID"]
+    return shlex.join(words) if provider or feed.provider else None
+
+
+def require_password(stores: Stores, feed: FeedRow) -> None:
+    """Raises: InvalidState for a feed that signs in by tokens, which a password would replace."""
+    command = sign_in_command(stores, feed)
+    if command is not None:
+        raise InvalidState(
+            "This feed signs in at the provider, without a password.",
+            next_step=message("Sign in again with `pdpp %(command)s`.", command=command),
+        )
+
+
+def _provider_of(kept: str | None) -> str | None:
+    """The provider, where tokens are kept in the place of a password."""
+    if kept is None or not kept.startswith(TOKENS_BEGIN):
+        return None
+    from personal_server.app.oauth_access import access_of  # noqa: PLC0415 (few do)
+
+    access = access_of(kept)
+    return None if access is None else access.provider
 
 
 def forget_feed(stores: Stores, feed: FeedRow) -> None:
@@ -323,7 +375,7 @@ class StoredSignUps:
             raise _refusal(SIGN_IN_REFUSED)
         place = MailPlace.of(feed.place)
         try:
-            sign_in = place.sign_in_of(feed.feed_id, FeedSecrets.of(self.stores))
+            sign_in = place.sign_in_of(feed, FeedSecrets.of(self.stores))
         except FetchTrouble as trouble:
             raise _refusal(trouble.code) from None
         try:
@@ -345,21 +397,15 @@ class StoredSignUps:
             ),
         )
 
-    def signs_in_by_tokens(self, feed: FeedRow) -> bool:
-        """Whether tokens that can be renewed are kept in the place of its password."""
-        from personal_server.app.oauth_access import access_of  # noqa: PLC0415 (few do)
-
-        return access_of(FeedSecrets.of(self.stores).password(feed.feed_id) or "") is not None
+    def sign_in_command(self, feed: FeedRow) -> str | None:
+        """See the port."""
+        return sign_in_command(self.stores, feed)
 
     def give_password(self, feed: FeedRow, password: str) -> None:
         """Keep a new one.  Raises: InvalidRequest, InvalidState."""
         if not password:
             raise InvalidRequest("Something is missing.", param="password")
-        if self.signs_in_by_tokens(feed):
-            raise InvalidState(
-                "This feed signs in at the provider, without a password.",
-                next_step="Sign in again with `pdpp feed sign-in`.",
-            )
+        require_password(self.stores, feed)
         new_password(self.stores, feed, password)
 
     def fill(self, feed: FeedRow, account: str) -> None:

@@ -94,19 +94,19 @@ class MailPlace:
         """What a conversation over its connection begins with."""
         return SignIn(self.user, password, is_greeted=self.begins_tls, is_token=is_token)
 
-    def sign_in_of(self, feed_id: str, secrets: FeedSecrets) -> SignIn:
+    def sign_in_of(self, feed: FeedRow, secrets: FeedSecrets) -> SignIn:
         """That of a feed, by its password, or a token that is renewed where it is about to end.
 
         Raises: FetchTrouble.
         """
-        kept = secrets.password(feed_id)
-        if kept is None:
-            raise FetchTrouble("sign_in_missing")
+        kept = secrets.password(feed.feed_id)
+        if kept is None:  # as after a restore
+            raise FetchTrouble("sign_in_missing" if feed.provider is None else "sign_in_ended")
         if not kept.startswith(TOKENS_BEGIN):
             return self.sign_in(kept)
         from personal_server.app.oauth_access import access_token  # noqa: PLC0415 (few do)
 
-        return self.sign_in(access_token(secrets, feed_id), is_token=True)
+        return self.sign_in(access_token(secrets, feed.feed_id), is_token=True)
 
     def connected(self) -> socket.socket:
         """A connection whose certificate was checked.  Raises: FetchTrouble."""
@@ -178,7 +178,7 @@ class MailboxRuns:
     ) -> Generator[tuple[MailboxProcess, SignIn]]:
         """What speaks with the server; the result counts it.  Raises: FetchTrouble."""
         place = MailPlace.of(feed.place)
-        sign_in = place.sign_in_of(feed.feed_id, self.secrets)
+        sign_in = place.sign_in_of(feed, self.secrets)
         count = WireCount()
         try:
             with mailbox_process(place.connected(), count) as process:

@@ -44,7 +44,7 @@ class MailboxWatch:
             return NEVER_TOLD
         try:
             place = MailPlace.of(feed.place)
-            sign_in = place.sign_in_of(feed.feed_id, self.secrets)
+            sign_in = place.sign_in_of(feed, self.secrets)
             wire = place.connected()
             wire.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
             with mailbox_process(wire, WireCount()) as process:

@@ -24,6 +24,7 @@ from personal_server.app.account_sign_ups import (
     new_dav,
     new_mailbox,
     new_password,
+    require_password,
 )
 from personal_server.app.dav_runs import USUAL_EVERY_SECONDS as USUAL_DAV_SECONDS
 from personal_server.app.feed_secrets import FeedSecrets
@@ -120,7 +121,7 @@ def add_mailbox(
         too). Default: asked at a terminal, else keep.
     """
     options = options or MailboxOptions()
-    oauth = options.sign_in if options.sign_in is not None and options.sign_in.oauth else None
+    oauth = options.sign_in if options.sign_in and options.sign_in.is_wanted() else None
     client = oauth.client() if oauth is not None else None
     if client is not None:
         host, user = host or client.provider.imap, user or address
@@ -198,6 +199,7 @@ def password(feed: str, /) -> None:
     """
     with open_kept_stores() as stores:
         row = feed_named(stores, feed)
+        require_password(stores, row)
         new_password(stores, row, _typed_password())
         kept = FeedSecrets.of(stores).place_of(row.feed_id)
     words().print(f"The password was saved: {password_place(kept)}.")

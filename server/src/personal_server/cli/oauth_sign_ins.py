@@ -55,6 +55,20 @@ class OAuthOptions:
     scope: str | None = None
     browser: Flag = False
 
+    def is_wanted(self, *, has_client: bool = False) -> bool:
+        """Whether a provider is named.  Raises: CommandError where the rest is, and it is not.
+
+        Shapes: one that has a client may sign in with a browser all the same.
+        """
+        rest = (self.client_id, self.client_secret, self.scope, self.browser and not has_client)
+        if not self.oauth and any(rest):
+            raise CommandError(
+                "usage",
+                "The provider of your client is missing.",
+                "Name it with --oauth google, --oauth microsoft or --oauth https://ADDRESS.",
+            )
+        return bool(self.oauth)
+
     def client(self) -> OAuthClient:
         """The client that the owner named.  Raises: CommandError, CredentialError."""
         if not self.client_id:
@@ -110,7 +124,11 @@ def sign_in(
             user = MailPlace.of(row.place).user
         except FetchTrouble as trouble:
             raise CommandError(trouble.code, "The feed has no address.", "Add it again.") from None
-        client = options.client() if options.oauth else _kept_client(stores, row.feed_id)
+        client = (
+            options.client()
+            if options.is_wanted(has_client=True)
+            else _kept_client(stores, row.feed_id)
+        )
         text, ends_ns = signed_in(client, user, stores.clock(), with_browser=options.browser)
         new_password(stores, row, text, ends_ns)
     words().print("Signed in. The feed goes on." + ends_hint(ends_ns), markup=False)
@@ -123,7 +141,7 @@ def _kept_client(stores: Stores, feed_id: str) -> OAuthClient:
         raise CommandError(
             "usage",
             "No client id is stored for this feed.",
-            "Give a password: pdpp feed password. Or name the client: --oauth and --client-id",
+            "Name the client: --oauth and --client-id. Or give a password: pdpp feed password",
         )
     provider = provider_named(access.provider, access.scope, network_exchange)
     return OAuthClient(access.provider, provider, access.client_id, access.client_secret)

@@ -6,7 +6,6 @@ Source: docs/contract/feeds.md 8.1.
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
@@ -22,6 +21,7 @@ from personal_server.feeds.feed_sentences import UNCLEAR
 from personal_server.feeds.feed_states import SIGN_IN_REFUSED, FeedState
 from personal_server.feeds.fetched_batches import ADDRESS_BOOKS, CALENDARS, KEEP
 from personal_server.feeds.mail_providers import Password, mail_providers
+from personal_server.feeds.oauth_providers import add_command, oauth_of
 from personal_server.feeds.wanted_accounts import (
     AccountSignUps,
     SeenFolder,
@@ -161,7 +161,7 @@ class FeedPages:
             "state": feed.state,
             "problem": problem,
             "wants_sign_in": wants_sign_in,
-            "command": self._command(feed) if wants_sign_in else None,
+            "command": self.sign_ups().sign_in_command(feed) if wants_sign_in else None,
         }
         return self.pages.show(visit, "feed.html", values)
 
@@ -220,6 +220,11 @@ class FeedPages:
             "kinds": self.kinds,
             "providers": mail_providers(),
             "passwords": PASSWORDS,
+            "commands": {
+                name: add_command(each.sample, oauth)
+                for name, each in mail_providers().items()
+                if each.password is Password.NONE and (oauth := oauth_of(each.imap))
+            },
             "has_keyring": self.sign_ups().has_keyring,
             "problem": problem,
             "step": step,
@@ -238,14 +243,9 @@ class FeedPages:
         values |= {
             "folders": [FolderRow(each) for each in seen[:MOST_SHOWN]],
             "problem": problem,
-            "command": None if problem is None else self._command(feed),
+            "command": None if problem is None else self.sign_ups().sign_in_command(feed),
         }
         return self.pages.show(visit, "feed_folders.html", values)
-
-    def _command(self, feed: FeedRow) -> str | None:
-        """What signs in again where no password does."""
-        by_tokens = self.sign_ups().signs_in_by_tokens(feed)
-        return shlex.join(("feed", "sign-in", feed.name)) if by_tokens else None
 
     def _accounts(self, feed: FeedRow) -> list[Connection]:
         """Those of the source that reads what the feed fetches."""

@@ -43,6 +43,11 @@ class MailProvider:
     caldav: str | None = None
     carddav: str | None = None
 
+    @property
+    def sample(self) -> str:
+        """How an address there looks."""
+        return f"you@{self.domains[0]}"
+
     def user_of(self, address: str) -> str:
         """The name to sign in with."""
         return address.rpartition("@")[0] if self.user == "local" else address

@@ -6,6 +6,7 @@ Source: docs/contract/feeds.md 10; RFC 6749, 8252, 8628.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -30,6 +31,16 @@ class OAuthProvider:
     has_secret: bool = False
     returns_to: str = "127.0.0.1"
     asked: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+def oauth_of(imap: str | None) -> str | None:
+    """How the provider with this server of mail is named, where one can sign in at it."""
+    return next((n for n, each in OAUTH_PROVIDERS.items() if imap and each.imap == imap), None)
+
+
+def add_command(address: str, named: str) -> str:
+    """What adds a mailbox that signs in there, behind the name of the program."""
+    return shlex.join(("feed", "add-mailbox", address, "--oauth", named, "--client-id", "ID"))
 
 
 _MICROSOFT = "https://login.microsoftonline.com/common/oauth2/v2.0"

@@ -69,8 +69,10 @@ class AccountSignUps(Protocol):
         """Begin to fetch these folders, or the usual ones.  Raises: InvalidState."""
         ...
 
-    def signs_in_by_tokens(self, feed: FeedRow) -> bool:
-        """Whether its owner signed in at a provider instead of giving a password."""
+    def sign_in_command(self, feed: FeedRow) -> str | None:
+        """What signs in again at the provider, behind the name of the program; nothing where a
+        password does.
+        """
         ...
 
     def give_password(self, feed: FeedRow, password: str) -> None:

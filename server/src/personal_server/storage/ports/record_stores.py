@@ -47,9 +47,7 @@ class ConnectionStore(Protocol):
     def add_connection(
         self, connection: Connection, state: Mapping[str, object] | None = None
     ) -> None:
-        """Store a new connection with what is noted of it.  Raises NotFound for an unknown
-        connector.
-        """
+        """Store a new one, and what is noted of it.  Raises NotFound for an unknown connector."""
         ...
 
     def update_connection(

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import astuple
 
+import orjson
+
 from pdpp_kernel.errors import ConnectionNotFound, DeclarationConflict, InvalidState, NotFound
 from pdpp_kernel.source_declaration import SourceDeclaration
 from personal_server.domain.connection import Connection
@@ -15,7 +17,12 @@ from personal_server.domain.stored import Rebuild, StoredDeclaration
 from personal_server.storage.catalog import kept_declaration
 from personal_server.storage.sql.declared_layouts import layouts
 from personal_server.storage.sql.driver import Session
-from personal_server.storage.sql.fixed_tables import ConnectionRow, DeclarationRow, LayoutRow
+from personal_server.storage.sql.fixed_tables import (
+    BookmarkRow,
+    ConnectionRow,
+    DeclarationRow,
+    LayoutRow,
+)
 from personal_server.storage.sql.records.catalog_lines import (
     CONNECTION,
     CONNECTION_COLUMNS,
@@ -23,7 +30,6 @@ from personal_server.storage.sql.records.catalog_lines import (
     stored_connection,
     stored_declaration,
 )
-from personal_server.storage.sql.records.collectors import put_bookmarks
 from personal_server.storage.sql.records.rebuilds import LAST_SEQUENCE, progress, slice_once, want
 from personal_server.storage.sql.source_tables import all_sources
 from personal_server.storage.sql.statements import delete, exists, insert, select, update
@@ -128,32 +134,24 @@ class CatalogPart(StorePart):
             if not session.first(_IS_DECLARED, (self.subject_id, connection.connector_key)):
                 raise NotFound("No source with this connector key is declared on this server.")
             session.run(_ADD_CONNECTION, (self.subject_id, *astuple(connection)))
-            if state:
-                key = (self.subject_id, connection.connection_id)
-                put_bookmarks(session, key, state, connection.updated_at_ns)
+            key = (self.subject_id, connection.connection_id)
+            notes = [(*key, name, orjson.dumps(v).decode()) for name, v in (state or {}).items()]
+            session.many(insert(BookmarkRow), notes)
 
     def update_connection(
         self, connection_id: str, change: Callable[[Connection], Connection]
     ) -> Connection:
         """Read, change and write while nobody else does."""
+        key = (self.subject_id, connection_id)
         with self._database.write() as session:
-            line = session.first(_FIND_CONNECTION, (self.subject_id, connection_id))
+            line = session.first(_FIND_CONNECTION, key)
             if line is None:
                 raise ConnectionNotFound(
                     "There is no account with this connection_id.", param="connection_id"
                 )
             changed = change(stored_connection(line))
-            session.run(
-                _UPDATE_CONNECTION,
-                (
-                    changed.display_name,
-                    changed.status,
-                    changed.updated_at_ns,
-                    changed.revoked_at_ns,
-                    self.subject_id,
-                    connection_id,
-                ),
-            )
+            values = (changed.display_name, changed.status, changed.updated_at_ns)
+            session.run(_UPDATE_CONNECTION, (*values, changed.revoked_at_ns, *key))
             return changed
 
     def plan_rebuilds(self) -> None:

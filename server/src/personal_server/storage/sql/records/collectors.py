@@ -86,16 +86,6 @@ _FIND_MARKS = (
 )
 
 
-def put_bookmarks(
-    session: Session, key: tuple[str, str], changes: Mapping[str, object], now_ns: int
-) -> None:
-    """Forget every named stream of a connection, then keep what has a value."""
-    rows = [(*key, s, orjson.dumps(v).decode()) for s, v in changes.items() if v is not None]
-    session.many(_FORGET_BOOKMARK, [(*key, stream) for stream in changes])
-    session.many(insert(BookmarkRow), rows)
-    session.run(_UPDATE_STATE, (now_ns, *key))
-
-
 class CollectorsPart(StorePart):
     """Collectors' things of a subject."""
 
@@ -123,9 +113,12 @@ class CollectorsPart(StorePart):
     ) -> StreamState:
         """Forget every named stream, then keep what has a value."""
         key = (self.subject_id, connection_id)
+        rows = [(*key, s, orjson.dumps(v).decode()) for s, v in changes.items() if v is not None]
         with self._database.write() as session:
             require(session, *key)
-            put_bookmarks(session, key, changes, now_ns)
+            session.many(_FORGET_BOOKMARK, [(*key, stream) for stream in changes])
+            session.many(insert(BookmarkRow), rows)
+            session.run(_UPDATE_STATE, (now_ns, *key))
             return self._state(session, connection_id)
 
     def rejections(

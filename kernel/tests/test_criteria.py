@@ -111,3 +111,9 @@ def test_words_in_quotation_marks_are_never_left_out() -> None:
     words = WordQuery((RAIN, quoted, Term((), quoted=True)), least=2)
     assert words.quoted == {1}
     assert [words.is_met(held) for held in ({0}, {1}, {0, 1})] == [False, True, True]
+
+
+def test_a_term_alone_stands_in_its_own_fields_or_in_any() -> None:
+    titled = Term(("snow",), fields=("title",))
+    assert (titled.alternatives_in("title"), titled.alternatives_in("body")) == ((titled,), ())
+    assert RAIN.alternatives_in("body") == (RAIN,)

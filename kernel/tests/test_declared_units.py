@@ -12,7 +12,9 @@ from pdpp_kernel.values import ValueKind
 LONGEST = "k" * MAX_UNIT_CHARS
 
 
-def of(kind: ValueKind | None = ValueKind.NUMBER, **declared: object) -> DeclaredUnit | None:
+def of(
+    declared: dict[str, object], kind: ValueKind | None = ValueKind.NUMBER
+) -> DeclaredUnit | None:
     return DeclaredUnit.of(Property("weight", declared, kind))
 
 
@@ -38,12 +40,12 @@ def of(kind: ValueKind | None = ValueKind.NUMBER, **declared: object) -> Declare
 def test_a_number_has_the_unit_of_its_declaration(
     declared: dict[str, object], unit: DeclaredUnit | None
 ) -> None:
-    assert of(**declared) == unit
+    assert of(declared) == unit
 
 
 @pytest.mark.parametrize("kind", [None, ValueKind.STRING, ValueKind.DATE])
 def test_what_is_no_number_has_none(kind: ValueKind | None) -> None:
-    assert of(kind, x_pdpp_unit="kg") is None
+    assert of({"x_pdpp_unit": "kg"}, kind) is None
 
 
 @pytest.mark.parametrize(
@@ -66,8 +68,9 @@ def test_it_is_shown_with_what_the_record_holds(
     assert unit.named(held) == shown
 
 
-def test_means_and_percentiles_are_over_values_and_counts_have_no_unit() -> None:
+def test_sums_means_and_percentiles_are_over_values_and_counts_have_no_unit() -> None:
     over = {metric for metric in Metric if is_over_values(metric)}
-    assert over == {metric for metric in Metric if metric is Metric.AVG or metric.percent}
+    percentiles = {metric for metric in Metric if metric.percent is not None}
+    assert over == {Metric.SUM, Metric.AVG, *percentiles}
     without = {metric for metric in Metric if not is_in_unit(metric)}
     assert without == {Metric.COUNT, Metric.COUNT_DISTINCT}

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from pdpp_kernel.person_fields import (
@@ -7,6 +9,7 @@ from pdpp_kernel.person_fields import (
     IdentityKind,
     PersonField,
     PersonForm,
+    handle_of,
     identity_of,
     number_of,
     person_field,
@@ -116,3 +119,30 @@ def test_a_person_keeps_its_id_while_others_join_behind_the_first() -> None:
     (alone,) = persons_of(card("1", ADA), NO_CORRECTIONS)
     (more,) = persons_of(card("1", ADA, BOB, HOME), NO_CORRECTIONS)
     assert alone["id"] == more["id"]
+
+
+@pytest.mark.parametrize(
+    ("network", "name", "is_one"),
+    [
+        ("n" * 64, "a", True),
+        ("n" * 65, "a", False),
+        ("n", "a" * 256, True),
+        ("n", "a" * 257, False),
+    ],
+)
+def test_a_network_and_a_name_in_it_have_a_longest(network: str, name: str, is_one: bool) -> None:
+    assert (handle_of(name, network) is not None) is is_one
+
+
+def test_a_name_beside_an_identity_is_that_of_its_own_field() -> None:
+    sender = PersonField("from", PersonForm.ADDRESS, named_by="sender")
+    record = {"from": "ada@example.org", "sender": "Ada", "subject": "Rain"}
+    assert list(sender.read(record)) == [(ADA, "Ada")]
+    assert list(replace(sender, named_by=None).read(record)) == [(ADA, None)]
+
+
+def test_the_name_of_a_card_comes_before_one_that_is_mentioned_more_often() -> None:
+    messages = ("mail", "cin_b", "messages", "from", "m1")
+    mentioned = [Mention(ADA, "Ada B.", *messages, count=5)]
+    (person,) = persons_of([*mentioned, *card("1", ADA, name="Ada Byron")], NO_CORRECTIONS)
+    assert person["name"] == "Ada Byron"

@@ -75,3 +75,8 @@ def test_a_text_crosses_into_another_process_with_what_it_was_made_of() -> None:
 )
 def test_a_size_is_in_the_unit_that_reads_best(size_bytes: int, written: str) -> None:
     assert str(Size(size_bytes)) == written
+
+
+def test_a_text_of_the_catalogue_is_one_already() -> None:
+    told = message("50 %% of %(what)s", what="it")
+    assert text_of(told) is told

@@ -77,3 +77,7 @@ def test_each_status_has_the_type_of_the_contract() -> None:
 def test_no_two_classes_mean_the_same() -> None:
     pairs = [(each.status, each.code) for each in classes()]
     assert len(pairs) == len(set(pairs))
+
+
+def test_what_is_logged_of_an_error_is_its_message() -> None:
+    assert str(errors.InvalidRequest("Say when.")) == "Say when."

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import platform
+import re
 import signal
 import struct
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -142,3 +144,26 @@ def test_the_kernel_refuses_every_other_call_of_its_table() -> None:
     for number in own:
         told = made({number})
         assert told.returncode == -signal.SIGILL or told.stdout.strip() == f"[{number}]"
+
+
+HEADERS = (
+    ("x86_64", Path("/usr/include/x86_64-linux-gnu/asm/unistd_64.h")),
+    ("aarch64", Path("/usr/include/asm-generic/unistd.h")),
+)
+DEFINED = re.compile(r"#define __NR(?:3264)?_(\w+)\s+(\d+|__NR3264_(\w+))")
+
+
+def numbers_of(header: Path) -> dict[str, int]:
+    """The numbers that a header of the kernel gives calls; some by the number of another name."""
+    lines = DEFINED.findall(header.read_text(encoding="utf-8"))
+    numbers = {name: int(value) for name, value, other in lines if not other}
+    return numbers | {name: numbers[other] for name, _, other in lines if other in numbers}
+
+
+@pytest.mark.parametrize(("machine", "header"), HEADERS)
+def test_each_call_has_the_number_of_the_kernel_s_headers(machine: str, header: Path) -> None:
+    if not header.exists():
+        pytest.skip("the headers of the kernel are not here (Debian's `linux-libc-dev`)")
+    numbers, column = numbers_of(header), MACHINES[machine][0]
+    listed = {name: both[column] for name, both in ALLOWED.items() if both[column] is not None}
+    assert listed == {name: numbers[name] for name in listed}

@@ -1,6 +1,8 @@
 import copy
+import hashlib
 import json
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, cast
 
@@ -11,7 +13,7 @@ from hypothesis import strategies as st
 from pdpp_kernel.declaration import Cardinality, Semantics
 from pdpp_kernel.errors import InvalidDeclaration
 from pdpp_kernel.values import ValueKind
-from personal_server.domain.declaration_document import parse_declaration
+from personal_server.domain.declaration_document import digest_of, parse_declaration
 
 JOURNAL = json.loads((Path(__file__).parent.parent / "samples" / "journal.json").read_text())
 
@@ -360,3 +362,45 @@ def test_any_member_replaced_by_any_value_is_accepted_or_refused_in_our_words(
     except InvalidDeclaration as error:
         refused = error.members["errors"]
         event(f"refused {bool(refused)}")
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/streams/0/query/expand/0/odd",
+        "/streams/0/query/aggregations/odd",
+        "/selection_presets/0/odd",
+    ],
+)
+def test_what_is_asked_of_records_and_offered_has_no_other_members(path: str) -> None:
+    def change(document: Json) -> None:
+        *places, name = path.split("/")[1:]
+        part: Any = document
+        for place in places:
+            part = part[int(place) if isinstance(part, list) else place]
+        part[name] = 1
+
+    assert path in fault_paths(change)
+
+
+def test_a_preset_may_say_what_it_is_for() -> None:
+    document = journal()
+    document["selection_presets"][0]["description"] = "For a list of titles."
+    assert parse_declaration(document).kept == ()
+
+
+@pytest.mark.parametrize(("depth", "is_one"), [(128, True), (129, False)])
+def test_a_document_has_at_most_128_levels(depth: int, is_one: bool) -> None:
+    document = journal()
+    levels = 4  # the document, "streams", one of them, its own member
+    innermost: object = 1
+    for _ in range(depth - levels):
+        innermost = [innermost]
+    stream(document)["odd"] = innermost
+    with nullcontext() if is_one else pytest.raises(InvalidDeclaration):
+        parse_declaration(json.dumps(document).encode())
+
+
+def test_the_digest_is_of_the_shortest_text() -> None:
+    digest = hashlib.sha256(b'{"a":[1,"\xc3\xa9"]}').hexdigest()
+    assert digest_of({"a": [1, "é"]}) == f"sha256:{digest}"

@@ -158,6 +158,26 @@ def _vault(name: str, bad: str | Callable[[], str]) -> HostileFile:
     return HostileFile(f"notes {name}.zip", content, 2)
 
 
+def _bundles(name: str, info: bytes) -> HostileFile:
+    """Two notes of Bear, of the first of which a bad file tells."""
+    files = {
+        "a.textbundle/text.md": b"# good",
+        "a.textbundle/info.json": info,
+        "b.textbundle/text.md": b"# good too",
+    }
+    return HostileFile(f"notes {name}.zip", lambda: _zip(files), 2)
+
+
+def _apple_notes(name: str, listed: bytes) -> HostileFile:
+    """Two notes of Apple's, which a bad list tells of."""
+    files = {
+        "Notes Details.csv": b"Title, Created On, Modified On\n" + listed,
+        "Notes/a/a.txt": b"good",
+        "Notes/b/b.txt": b"good too",
+    }
+    return HostileFile(f"notes {name}.zip", lambda: _zip(files), 2)
+
+
 def _zip(files: dict[str, bytes]) -> bytes:
     """Stored, not packed: a bomb is refused by its proportions."""
     out = io.BytesIO()
@@ -531,6 +551,11 @@ _STATEMENTS = [
     _quicken("a date of digits", lambda: "D" + "1/" * 500_000 + "\nT1"),
 ]
 _NOTES = [
+    _bundles("an info of 100,000 brackets", b'{"a": ' + b"[" * 100_000),
+    _bundles("an info of 4 MB", b'{"a": "' + b"x" * 4_000_000 + b'"}'),
+    _apple_notes("a list of a million lines", b"a\n" * 1_000_000),
+    _apple_notes("a list with an open quote", b'"' + b"x" * 4_000_000),
+    _apple_notes("a list of 300,000 commas", b"," * 300_000),
     _vault("a heading and blanks", "# a" + " " * 3_000 + "b"),
     _vault("a heading and a million blanks", "# a" + " " * 1_000_000 + "b"),
     _vault("open links", "](a" * 300_000),

@@ -1,4 +1,7 @@
-"""Notes: a folder of Markdown files, as Obsidian, Logseq, Notion's export or an editor leave it."""
+"""Notes: a folder of Markdown files, as Obsidian, Logseq, Notion's export or an editor leave it.
+
+What Bear and Apple's Notes say of notes beside their text: `note_exports.py`.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from posixpath import normpath
 from typing import Any, cast
 from urllib.parse import unquote
 
-from pdpp_kernel.source_item import Data, SourceItem, SourceRecord, stable_id
+from pdpp_kernel.source_item import Data, Skipped, SourceItem, SourceRecord, stable_id
 from pdpp_sources.common import json_values
 from pdpp_sources.common.attachments import is_media, kind_of, with_file
 from pdpp_sources.common.declaration import (
@@ -32,6 +35,7 @@ from pdpp_sources.common.resume_point import BOOKMARK
 from pdpp_sources.common.source import Claim, beginning_at, claim, each_member, matching, one_record
 from pdpp_sources.common.text import decoded, one_line, printable
 from pdpp_sources.common.times import rendered
+from pdpp_sources.note_exports import NoteExports, NoteFacts, as_markdown
 
 LARGEST_NOTE_BYTES = 8 * 1024 * 1024
 _CREATED = ("created", "created_at", "created-at", "createdat", "date created", "date")
@@ -84,6 +88,7 @@ NOTES = StreamForm(
         names("links", "Notes and files it links to"),
         moment("modified_at", "When it was last changed, or the day it is about", event=True),
         moment("created_at", "When it was begun, as the note or its name says"),
+        word("status", "archived or deleted, where the program says so"),
         integer("word_count", "Number of words", summed=True),
     ],
     time_field="modified_at",
@@ -119,12 +124,19 @@ class NotesSource:
     )
     how_to_export = (
         "Obsidian, Logseq: import the vault's folder itself. Notion: Settings > Export all "
-        "workspace content > Markdown & CSV. Any folder or zip of .md files."
+        "workspace content > Markdown & CSV. Bear: File > Back up notes. Apple Notes: "
+        "privacy.apple.com > Request a copy of your data > iCloud Notes, and import the zip; or "
+        "File > Export as > Markdown. Any folder or zip of .md files."
     )
 
     def recognize(self, export: Export) -> Claim | None:
         """Claim Markdown by its ending and by being text, and the media that belong to it."""
-        notes = list(matching(export, lambda head: b"\x00" not in head, *_SUFFIXES))
+        theirs = list(NoteExports(export).members)
+        others = export.only(export.without([export.only(theirs)]))
+        notes = list(matching(others, lambda head: b"\x00" not in head, *_SUFFIXES))
+        if theirs:
+            media = [m for m in others.members if notes and is_media(m.name)]
+            return claim([*theirs, *notes, *_of_notes(notes, media)], "it holds notes of a program")
         if all(map(_tells_of_others, notes)) and _has_others(export, notes):
             return None
         media = [m for m in export.members if notes and is_media(m.name)]
@@ -132,9 +144,16 @@ class NotesSource:
 
     def read(self, export: Export, start: int = 0) -> Iterator[SourceItem]:
         """Yield each note and each file in order of their paths."""
-        unpacked = _unpacked(export)
-        items = each_member(export, lambda member: _read_member(member, unpacked=unpacked))
-        return beginning_at(start, items)
+        told, unpacked = NoteExports(export), _unpacked(export)
+        texts = export.only(m for m in export.members if not told.tells_of_notes(m))
+        export.told.update(m.name for m in export.members if told.tells_of_notes(m))
+
+        def read_member(member: ExportMember) -> Iterator[SourceItem]:
+            if told.is_note(member) or member.suffix in _SUFFIXES:
+                return _read_note(member, told.facts_of(member), unpacked=unpacked)
+            return with_file(_file(member, unpacked), member)
+
+        return beginning_at(start, each_member(texts, read_member))
 
 
 def _tells_of_others(note: ExportMember) -> bool:
@@ -200,33 +219,41 @@ def _unpacked(export: Export) -> bool:
     return len(times) >= _FEWEST_UNPACKED and times[-1] - times[0] <= _UNPACKED_WITHIN
 
 
-def _read_member(member: ExportMember, *, unpacked: bool) -> Iterator[SourceItem]:
-    if member.suffix in _SUFFIXES:
-        yield from one_record(member.name, member.offset, lambda: [_note(member, unpacked)])
-    else:
-        yield from with_file(_file(member, unpacked), member)
+def _read_note(member: ExportMember, told: NoteFacts, *, unpacked: bool) -> Iterator[SourceItem]:
+    yield from one_record(member.name, member.offset, lambda: [_note(member, told, unpacked)])
+    if told.fault is not None:
+        where, reason = told.fault
+        yield Skipped(where, "no_value", reason, member.offset)
 
 
-def _note(member: ExportMember, unpacked: bool) -> SourceRecord:
+def _note(member: ExportMember, told: NoteFacts, unpacked: bool) -> SourceRecord:
     if member.size_bytes > LARGEST_NOTE_BYTES:
         raise BadRecord("too_large", "the note is over 8 MB")
     with member.open() as stream:
         content = decoded(stream.read()).replace("\r\n", "\n")
-    facts, body = _split_front_matter(content)
+    if told.is_plain:
+        facts, body = dict[str, Any](), as_markdown(content).strip()
+    else:
+        facts, body = _split_front_matter(content)
     plain = _CODE.sub(" ", body)
     heading = _HEADING.search(plain)
     path = PurePosixPath(member.name)
-    facts = _properties(plain) | {name: value for name, value in facts.items() if value is not None}
+    facts = _properties(plain) | {
+        name: value for name, value in (facts | told.told).items() if value is not None
+    }
     tags = _tags(facts, plain)
     is_page = path.parent.name in ("pages", *_JOURNALS)  # of Logseq: a heading is one of a block
-    stem = _SLASH.sub("/", unquote(path.stem))
+    is_page = is_page or told.is_plain
+    stem = told.name or _SLASH.sub("/", unquote(path.stem))
     name = None if is_page else _words_of(heading)
     title = json_values.line(facts, "title") or name or stem
     data: Data = {
-        "id": stable_id("note", member.name),
+        "id": stable_id("note", told.own or member.name),
         "title": one_line(printable(title), 300),
         "body": body,
         **_placed(member),
+        **({} if told.folder is None else {"folder": told.folder or None}),
+        "status": told.status,
         **_dated(facts, member, unpacked=unpacked),
         "tags": tags,
         "tagged": " ".join(tags) or None,

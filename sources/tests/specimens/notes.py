@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sources.tests.specimens.files import Files
+from sources.tests.specimens.files import Files, as_json
 
 NOTE = b"""\
 ---
@@ -21,4 +21,42 @@ FILES: Files = {
     "Vault/Bread/Rye starter.md": b"No front matter\n---\nbut a rule",
     "Vault/Bread/Broken.md": b"---\na: [1\n---\n# Broken front matter",
     "Vault/Bread/images/loaf.png": b"\x89PNG",
+}
+
+_BUNDLE = "Backup/Rye.textbundle"
+BEAR: Files = {
+    f"{_BUNDLE}/text.markdown": b"# Rye\n#kitchen/oven\n\n![](assets/loaf.png)\n",
+    f"{_BUNDLE}/assets/loaf.png": b"\x89PNG",
+    f"{_BUNDLE}/info.json": as_json(
+        {
+            "version": 2,
+            "creatorIdentifier": "net.shinyfrog.bear",
+            "net.shinyfrog.bear": {
+                "creationDate": "2024-01-02T08:00:00Z",
+                "modificationDate": "2024-02-03T09:10:11Z",
+                "uniqueIdentifier": "4A5B",
+                "trashed": 0,
+                "archived": 0,
+            },
+        }
+    ),
+    "Backup/Trash.textbundle/text.markdown": b"# Old note",
+    "Backup/Trash.textbundle/info.json": as_json(
+        {"net.shinyfrog.bear": {"uniqueIdentifier": "4A5C", "trashed": 1}}
+    ),
+}
+_NOTES = "iCloud Notes/Notes"
+APPLE: Files = {
+    "iCloud Notes/Notes Details.csv": (
+        b"Title, Created On, Modified On, Pinned, Deleted, Drawing/Handwriting, ContentHash\n"
+        b"Rye,04-12-2024 09:00:00,04-13-2024 10:11:12,No,No,No,\n"
+        b"List,04-12-2024 09:00:00,04-12-2024 09:00:00,No,No,No,\n"
+        b"List,04-14-2024 09:00:00,04-14-2024 09:00:00,No,No,No,\n"
+        b"Gone,04-12-2024 09:00:00,04-12-2024 09:00:00,No,Yes,No,\n"
+    ),
+    f"{_NOTES}/Bread/Rye/Rye.txt": "Rye\n\n\t◦\tflour\n\t✓\twater\n\ufffc\n".encode(),
+    f"{_NOTES}/Bread/Rye/Attachment.jpeg": b"\xff\xd8\xff",
+    f"{_NOTES}/List/List.txt": b"List\nsalt",
+    f"{_NOTES}/List/List-1.txt": b"List\nyeast",
+    "iCloud Notes/Recently Deleted/Gone/Gone.txt": b"Gone",
 }

@@ -273,3 +273,8 @@ def test_addresses_that_mean_the_same_are_one(other: str) -> None:
 def test_an_escaped_slash_is_no_slash() -> None:
     assert normal_url("https://me.example/v1/a%2Fb") != normal_url("https://me.example/v1/a/b")
     assert normal_url("http://[::1]:7662") == "http://[::1]:7662/"
+
+
+@pytest.mark.parametrize("jti", ["j", "j" * 256])
+def test_a_number_of_1_to_256_characters_is_one(bench: Bench, jti: str) -> None:
+    bench.admit(bench.sent(jti=jti))

@@ -1,13 +1,19 @@
 """Where too few records hold all words: what is asked further, and what is said of it."""
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
+from personal_server.domain.search_words import parse_words
 from personal_server.domain.spelling import likeliest, near_spellings
+from personal_server.enforcement.plans import SearchPlan
+from personal_server.enforcement.scopes import Scope
+from personal_server.reading.relaxing import relaxation, step_seconds
 from personal_server.semantics.index import PassageIndex
 from personal_server.storage.catalog import KnownDeclarations
+from personal_server.storage.ports.snapshots import READ_DEADLINE_SECONDS, ReadSnapshot
 from server.tests.resource_server.door import Door, Reply
 from server.tests.resource_server.journal import (
     DIARY,
@@ -185,3 +191,49 @@ def test_nothing_is_compared_where_many_hold_all_words_in_another_spelling() -> 
         body = ask(door, "q=weathre%20wet&mode=hybrid").body
         is_compared = count == 200
         assert (body["meta"]["count"]["value"] > count) == is_compared
+
+
+@dataclass
+class Counted:
+    """A snapshot that knows how many records hold each word, and nothing else."""
+
+    counts: dict[str, int]
+
+    def count_terms(self, plan: SearchPlan) -> tuple[int, ...]:
+        return tuple(self.counts[term.tokens[0]] for term in plan.words.terms)
+
+
+def telling_words(exact_count: int = 0, **counts: int) -> list[str]:
+    """The words of the last question of which one is enough."""
+    plan = SearchPlan((), parse_words(" ".join(counts)))
+    asked = relaxation(cast("ReadSnapshot", Counted(counts)), plan, exact_count).questions
+    return [asked[-1].terms[place].tokens[0] for place in asked[-1].telling] if asked else []
+
+
+@pytest.mark.parametrize(
+    ("counts", "telling"),
+    [
+        ({"rain": 1, "wind": 2, "snow": 3}, ["rain", "wind", "snow"]),
+        ({"rain": 1, "wind": 1_000, "snow": 999}, ["rain", "wind", "snow"]),
+        ({"rain": 1, "wind": 1_001, "snow": 2}, ["rain", "snow"]),
+        ({"rain": 500, "wind": 700, "snow": 800}, ["rain", "wind", "snow"]),
+        ({"rain": 500, "wind": 700, "snow": 801}, ["rain", "wind"]),
+        ({"rain": 5, "wind": 7, "und": 6}, ["rain", "wind"]),
+    ],
+)
+def test_one_of_the_rarest_words_is_enough_as_long_as_few_hold_them(
+    counts: dict[str, int], telling: list[str]
+) -> None:
+    assert telling_words(**counts) == telling
+
+
+def test_where_some_hold_two_words_none_is_left_out_and_of_three_one_may_be() -> None:
+    assert telling_words(1, rain=1, wind=2) == []
+    assert telling_words(1, rain=1, wind=2, snow=3) == ["rain", "wind", "snow"]
+
+
+def test_all_sources_share_a_fifth_of_the_time_of_a_read() -> None:
+    scopes = tuple(cast("Scope", None) for _ in range(4))
+    words = parse_words("rain")
+    assert step_seconds(SearchPlan((), words)) == pytest.approx(READ_DEADLINE_SECONDS / 5)
+    assert step_seconds(SearchPlan(scopes, words)) == pytest.approx(READ_DEADLINE_SECONDS / 20)

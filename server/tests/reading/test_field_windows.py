@@ -1,0 +1,21 @@
+"""A window of a text says of which account it is."""
+
+from __future__ import annotations
+
+import pytest
+
+from server.tests.resource_server.door import Door
+from server.tests.resource_server.journal import DIARY, LETTERS, client, stream_grant
+
+
+@pytest.mark.parametrize("connection_id", [DIARY, LETTERS])
+def test_the_account_is_the_one_that_was_named(door: Door, connection_id: str) -> None:
+    window = "/v1/streams/entries/records/e2/field-window?field=body"
+    reply = door.get(f"{window}&connection_id={connection_id}", client(stream_grant()))
+    assert (reply.status, reply.body["connection_id"]) == (200, connection_id)
+
+
+def test_a_key_of_one_account_alone_needs_no_name(door: Door) -> None:
+    window = "/v1/streams/entries/records/l1/field-window?field=title"
+    reply = door.get(window, client(stream_grant()))
+    assert reply.body["connection_id"] == LETTERS

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import anyio
 import httpx2
@@ -42,7 +43,7 @@ class Agent:
 
     def __init__(self, owner: Owner, listener: Listener, document_url: str | None = None) -> None:
         self.owner, self.listener, self.keeper = owner, listener, Keeper()
-        self.consents = 0
+        self.consents, self.state = 0, ""
         metadata = OAuthClientMetadata.model_validate(
             {
                 "client_name": self.name,
@@ -72,6 +73,7 @@ class Agent:
 
     async def consent(self, address: str) -> None:
         self.consents += 1
+        self.state = parse_qs(urlsplit(address).query)["state"][0]
         await anyio.to_thread.run_sync(self.decide, address)
 
     def decide(self, address: str) -> None:
@@ -79,7 +81,7 @@ class Agent:
         assert self.owner.shows("#done")
 
     async def came_back(self) -> AuthorizationCodeResult:
-        answer = await anyio.to_thread.run_sync(self.listener.answer, SECONDS)
+        answer = await anyio.to_thread.run_sync(self.listener.answer, SECONDS, self.state)
         return AuthorizationCodeResult(
             code=answer["code"], state=answer["state"], iss=answer["iss"]
         )

@@ -359,7 +359,7 @@ def _by_loopback(
         words().print(_still_waiting(seconds))
         if options.open_browser is not None:
             options.open_browser(address)
-        answer = listener.answer(seconds)
+        answer = listener.answer(seconds, request.state)
         code = request.code(provider, answer)
         form = {
             "code": code,

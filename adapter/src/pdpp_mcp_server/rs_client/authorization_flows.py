@@ -13,6 +13,7 @@ import hashlib
 import json
 import queue
 import threading
+import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -282,12 +283,21 @@ class Listener(ThreadingHTTPServer):
         """Where the browser is sent back to."""
         return f"http://127.0.0.1:{self.server_port}{CALLBACK_PATH}"
 
-    def answer(self, timeout_seconds: float) -> dict[str, str]:
-        """The parameters the browser came back with.  Raises: ApprovalExpired."""
+    def answer(self, timeout_seconds: float, state: str) -> dict[str, str]:
+        """The parameters the browser came back with; what has another state is passed over.
+
+        Any page that finds the port can send such a one, and would end the sign-in.
+        Raises: ApprovalExpired.
+        """
+        end = time.monotonic() + timeout_seconds
         try:
-            return self.answers.get(timeout=timeout_seconds)
+            while (found := self.answers.get(timeout=max(0, end - time.monotonic()))).get(
+                "state"
+            ) != state:
+                pass
         except queue.Empty:
             raise ApprovalExpired("Nobody decided in time.", "Run the command again.") from None
+        return found
 
 
 class _Callback(BaseHTTPRequestHandler):

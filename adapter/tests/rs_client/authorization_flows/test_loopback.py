@@ -40,12 +40,22 @@ def test_the_browsers_answer_is_taken_once_it_comes() -> None:
         answer = {"code": "pdpp_ac_1", "state": "s", "iss": ORIGIN}
         page = httpx2.get(listener.redirect_uri, params=answer)
         assert "You can close this window" in page.text
-        assert listener.answer(5) == answer
+        assert listener.answer(5, "s") == answer
+
+
+def test_what_a_page_sends_that_does_not_know_the_state_ends_nothing() -> None:
+    with listening() as listener:
+        httpx2.get(listener.redirect_uri, params={"code": "theirs", "state": "guessed"})
+        httpx2.get(listener.redirect_uri, params={"error": "access_denied"})
+        httpx2.get(listener.redirect_uri, params={"code": "ours", "state": "s"})
+        assert listener.answer(5, "s")["code"] == "ours"
+        with pytest.raises(ApprovalExpired):
+            listener.answer(0, "s")
 
 
 def test_nobody_coming_is_expired() -> None:
     with listening() as listener, pytest.raises(ApprovalExpired):
-        listener.answer(0)
+        listener.answer(0, "s")
 
 
 @pytest.mark.parametrize(

@@ -74,7 +74,7 @@ class OAuthClient:
             carried = asked.parameters | {"login_hint": user} | dict(self.provider.asked)
             del carried["resource"]  # Microsoft refuses it
             show(asked.address(self._endpoints, carried))
-            code = asked.code(self._endpoints, listener.answer(BROWSER_SECONDS))
+            code = asked.code(self._endpoints, listener.answer(BROWSER_SECONDS, asked.state))
             form = {
                 "client_id": self.client_id,
                 "code": code,

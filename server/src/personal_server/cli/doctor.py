@@ -12,41 +12,35 @@ Source: docs/contract/authorization-server.md 1, 2, 3, 5, 9, 10.2, 12; docs/cont
 
 from __future__ import annotations
 
-import hashlib
-import json
 import sys
-from base64 import urlsafe_b64encode
-from collections.abc import Callable, Generator, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from functools import partial
-from typing import Annotated, cast
-from urllib.parse import parse_qs, urlencode, urlsplit
+from typing import Annotated
+from urllib.parse import urlsplit
 
 import cyclopts
 from cyclopts import Parameter
 
-from pdpp_mcp_server.commands.connect import CommandContext, show_offer
+from pdpp_mcp_server.commands.connect import CommandContext
 from pdpp_mcp_server.commands.exits import print_json
 from pdpp_mcp_server.commands.failures_shown import CommandError
 from pdpp_mcp_server.commands.tables import console
 from pdpp_mcp_server.rs_client.authorization_flows import (
     PollWait,
-    ask_for_device,
-    poll_device,
-    register,
-    revoke,
 )
 from pdpp_mcp_server.rs_client.credentials import CredentialError, normalize_provider_url
 from pdpp_mcp_server.rs_client.discovery import (
     RESOURCE_PATH,
     SERVER_PATH,
     JsonResponse,
-    Provider,
     ProviderExchange,
     discover,
 )
 from pdpp_mcp_server.rs_client.json_values import as_object
 from personal_server.cli.data_findings import data_findings
+from personal_server.cli.doctor_access import check_with_access
+from personal_server.cli.doctor_hosts import HOSTS, check_host, takes_documents
 from personal_server.cli.findings import (
     HINT,
     SKIPPED,
@@ -61,17 +55,9 @@ from personal_server.cli.health_findings import REACHABLE, health_findings, serv
 from personal_server.cli.kept_data import open_store
 from personal_server.cli.security import security_findings
 from personal_server.cli.server_settings import settings_or_exit
-from personal_server.consent.client_registration import CHECKING
-from personal_server.domain import hosts
-from personal_server.domain.hosts import PublishedDocument
 
-NAME = "pdpp doctor"
-PROTOCOL = "2025-11-25"
-TOOLS = ("schema", "query_records", "aggregate", "search", "fetch", "read_record_field")
 BROWSER_HOST = "http://localhost:6274"
-ASKS = "interaction_required"
 LOOPBACK_HOSTS = ("127.0.0.1", "localhost", "::1")
-CHALLENGE = urlsafe_b64encode(hashlib.sha256(b"doctor").digest()).rstrip(b"=").decode()
 
 
 MISDIRECTED: Mapping[str, tuple[str, str]] = {
@@ -97,62 +83,6 @@ MISDIRECTED: Mapping[str, tuple[str, str]] = {
 }
 LARGE_BODY_BYTES = 2_000_000
 Check = Callable[[], Iterator[Finding]]
-
-
-@dataclass(frozen=True, slots=True)
-class Host:
-    """How one host comes: the redirect it registers, the one it then uses, where it runs.
-
-    Shapes: `only_port` is the one that it reaches, where it reaches no other; `document` is what it
-        is known by where the server takes documents; it registers where there is none.
-    """
-
-    name: str
-    registers: str
-    uses: str
-    in_cloud: bool = False
-    only_port: int | None = None
-    document: PublishedDocument | None = None
-
-
-HOSTS = (
-    Host(
-        "Claude (web, desktop)",
-        "https://claude.ai/api/mcp/auth_callback",
-        "https://claude.ai/api/mcp/auth_callback",
-        in_cloud=True,
-        only_port=443,
-    ),
-    Host(
-        "ChatGPT",
-        "https://chatgpt.com/connector_platform_oauth_redirect",
-        "https://chatgpt.com/connector_platform_oauth_redirect",
-        in_cloud=True,
-    ),
-    Host(
-        "Claude Code",
-        "http://localhost:50123/callback",
-        "http://localhost:50124/callback",
-        document=hosts.CLAUDE_CODE,
-    ),
-    Host(
-        "Codex",
-        "http://127.0.0.1:50123/callback",
-        "http://127.0.0.1:50124/callback",
-        document=hosts.CODEX,
-    ),
-    Host(
-        "VS Code",
-        "http://127.0.0.1:33418/",
-        "http://127.0.0.1:33418/",
-        document=hosts.VS_CODE,
-    ),
-    Host(
-        "Cursor",
-        "cursor://anysphere.cursor-mcp/oauth/callback",
-        "cursor://anysphere.cursor-mcp/oauth/callback",
-    ),
-)
 
 
 def doctor_command(around: CommandContext) -> Callable[..., int]:
@@ -239,7 +169,7 @@ def _findings(
         return
     yield from _without_access(exchange, origin)
     if with_access:
-        check = partial(_check_with_access, exchange, origin, waiting, open_browser)
+        check = partial(check_with_access, exchange, origin, waiting, open_browser)
         yield from _gather("access", "Access", check)
     else:
         yield Finding(
@@ -287,7 +217,7 @@ def _without_access(
         return  # found above
     is_open = for_everybody and urlsplit(provider.origin).hostname not in LOOPBACK_HOSTS
     for host in HOSTS:
-        check = partial(_check_host, exchange, provider, host, is_open=is_open)
+        check = partial(check_host, exchange, provider, host, is_open=is_open)
         yield from _gather("host", host.name, check)
 
 
@@ -348,7 +278,7 @@ def _check_metadata(exchange: ProviderExchange, origin: str) -> Iterator[Finding
 def _check_documents(metadata: JsonResponse) -> Iterator[Finding]:
     """What hosts with client metadata documents look for before they use one."""
     check = ("client_documents", "Client metadata documents")
-    if _takes_documents(metadata):
+    if takes_documents(metadata):
         yield good(*check)
     else:
         yield Finding(
@@ -399,252 +329,6 @@ def _check_large(exchange: ProviderExchange, origin: str) -> Iterator[Finding]:
 
 def _allows(reply: JsonResponse) -> bool:
     return reply.ok and "access-control-allow-origin" in reply.headers
-
-
-def _check_host(
-    exchange: ProviderExchange, provider: Provider, host: Host, *, is_open: bool
-) -> Iterator[Finding]:
-    """Say who asks as this host does, then open the authorization page as it does."""
-    document = host.document
-    metadata = exchange.get(provider.issuer + SERVER_PATH)
-    if document is not None and _takes_documents(metadata):
-        page = exchange.get(_page(provider, host, document.url))
-        if _would_ask(page):
-            yield good(
-                "host",
-                host.name,
-                ("the server knows this host by its document; the host reaches the consent page"),
-            )
-            return
-        where = urlsplit(document.url).hostname
-        yield wrong(
-            "host",
-            host.name,
-            (
-                f"the server refused the document of this host: {page.status} {page.error or ''}"
-            ).rstrip(),
-            (
-                f"Let the server reach {where} over https, or update the server, which "
-                "contains a copy of the document. With PDPP_CIMD=off hosts register "
-                "instead."
-            ),
-        )
-        return
-    if provider.registration is None:
-        yield Finding(
-            "host",
-            host.name,
-            HINT,
-            "registration of clients is off",
-            "Register this host by hand, or set PDPP_DCR=on.",
-        )
-        return
-    reply = exchange.post_json(provider.registration, _registration(host))
-    client_id = reply.text("client_id")
-    if reply.status != 201 or client_id is None:
-        yield wrong(
-            "host",
-            host.name,
-            f"registration failed with status {reply.status} {reply.error or ''}".rstrip(),
-            "Hosts of this kind cannot connect until registration answers with status 201.",
-        )
-        return
-    page = exchange.get(_page(provider, host, client_id))
-    if not _would_ask(page):
-        yield wrong(
-            "host",
-            host.name,
-            f"the authorization page answered with status {page.status}",
-            (
-                "The authorization page must lead to the consent page; check the "
-                "proxies between host and server."
-            ),
-        )
-        return
-    if host.in_cloud and not is_open:
-        yield Finding(
-            "host",
-            host.name,
-            HINT,
-            "this host would work, but runs on the internet and cannot reach this address",
-            "Put the server behind a public https address (docs/deploy.md).",
-        )
-        return
-    port = urlsplit(provider.origin).port or 443
-    if host.only_port not in (None, port):
-        yield wrong(
-            "host",
-            host.name,
-            f"this host reaches port {host.only_port} only, and the address names port {port}",
-            f"Give the server an https address at port {host.only_port} (docs/deploy.md).",
-            "port_unreachable",
-        )
-        return
-    yield good("host", host.name, "the host can register, and reaches the consent page")
-
-
-def _registration(host: Host) -> dict[str, object]:
-    return {
-        "client_name": f"pdpp doctor ({host.name})",
-        "redirect_uris": [host.registers],
-        "grant_types": ["authorization_code", "refresh_token"],
-        "response_types": ["code"],
-        "token_endpoint_auth_method": "none",
-        "software_id": CHECKING,
-    }
-
-
-def _page(provider: Provider, host: Host, client_id: str) -> str:
-    parameters = {
-        "response_type": "code",
-        "client_id": client_id,
-        "redirect_uri": host.uses,
-        "code_challenge": CHALLENGE,
-        "code_challenge_method": "S256",
-        "state": "doctor",
-        "scope": "pdpp:read offline_access",
-        "prompt": "none",
-        "resource": f"{provider.origin}/mcp",
-    }
-    return f"{provider.authorization}?{urlencode(parameters)}"
-
-
-def _would_ask(page: JsonResponse) -> bool:
-    """Whether an answer refuses for nothing but that the owner was not to be asked."""
-    sent_back = parse_qs(urlsplit(page.headers.get("location", "")).query)
-    return ASKS in (page.error, *sent_back.get("error", ()))
-
-
-def _takes_documents(metadata: JsonResponse) -> bool:
-    """What hosts look for before they use their document."""
-    methods = cast("list[object]", metadata.body.get("token_endpoint_auth_methods_supported") or [])
-    return metadata.body.get("client_id_metadata_document_supported") is True and "none" in methods
-
-
-def _check_with_access(
-    exchange: ProviderExchange,
-    origin: str,
-    waiting: PollWait,
-    open_browser: Callable[[str], object] | None,
-) -> Iterator[Finding]:
-    provider = discover(exchange, origin)
-    client_id = register(exchange, provider, NAME)
-    offer = ask_for_device(exchange, provider, client_id, None)
-    show_offer(offer, open_browser)
-    tokens = poll_device(exchange, provider, client_id, offer, waiting)
-    yield good("access", "Access", "granted")
-    yield from _check_access(exchange, provider, client_id, tokens)
-
-
-def _check_access(
-    exchange: ProviderExchange, provider: Provider, client_id: str, tokens: Mapping[str, object]
-) -> Iterator[Finding]:
-    """Everything with a token, in the order in which hosts do it."""
-    token = str(tokens["access_token"])
-    yield from _check_tools(exchange, provider, token)
-    reply = exchange.ask(
-        "GET", f"{provider.origin}/mcp", headers={"Authorization": f"Bearer {token}"}
-    )
-    yield judged(
-        "mcp_get",
-        "Stream probe (GET /mcp)",
-        reply.status == 405,
-        f"answered {reply.status}, not 405",
-        "A proxy answers instead of the server; let the proxy pass every method.",
-    )
-    renewed = yield from _check_refresh(exchange, provider, client_id, tokens)
-    last = str(renewed.get("refresh_token") or renewed["access_token"])
-    revoke(exchange, provider, client_id, last)
-    yield _after_revocation(exchange, provider, str(renewed["access_token"]))
-
-
-def _check_tools(exchange: ProviderExchange, provider: Provider, token: str) -> Iterator[Finding]:
-    start = {
-        "protocolVersion": PROTOCOL,
-        "capabilities": {},
-        "clientInfo": {"name": "pdpp-doctor", "version": "1"},
-    }
-    reply = _call(exchange, provider, token, "initialize", start)
-    yield judged(
-        "mcp_initialize",
-        "MCP initialize",
-        reply.ok and "result" in reply.body,
-        f"answered {reply.status}",
-        "Look for this request id in the server's log.",
-    )
-    listed = _call(exchange, provider, token, "tools/list", {})
-    names = _tool_names(listed)
-    yield judged(
-        "mcp_tools",
-        "MCP tools/list",
-        names == TOOLS,
-        f"status {listed.status} with {len(names)} tools instead of the six",
-        (
-            "Update the server, and reconnect the hosts afterwards, because they cache "
-            "the list of tools."
-        ),
-    )
-
-
-def _check_refresh(
-    exchange: ProviderExchange, provider: Provider, client_id: str, tokens: Mapping[str, object]
-) -> Generator[Finding, None, Mapping[str, object]]:
-    refresh = tokens.get("refresh_token")
-    if not isinstance(refresh, str):
-        yield wrong(
-            "token_refresh",
-            "Token refresh",
-            "the server gave no refresh token",
-            "Choose ongoing access instead of one-time access when you allow the test.",
-        )
-        return tokens
-    form = {"grant_type": "refresh_token", "refresh_token": refresh, "client_id": client_id}
-    reply = exchange.post_form(provider.token, form)
-    if not reply.ok or reply.text("access_token") is None:
-        yield wrong(
-            "token_refresh",
-            "Token refresh",
-            f"answered {reply.status} {reply.error}",
-            "Look into the server's log.",
-        )
-        return tokens
-    yield good("token_refresh", "Token refresh", "a new pair of tokens, once")
-    return reply.body
-
-
-def _after_revocation(exchange: ProviderExchange, provider: Provider, token: str) -> Finding:
-    reply = _call(exchange, provider, token, "tools/list", {})
-    return judged(
-        "revoked_token",
-        "Revoked token",
-        reply.status == 401 and "www-authenticate" in reply.headers,
-        f"status {reply.status}, so hosts would not ask for consent again",
-        (
-            "The status must be 401 with the header WWW-Authenticate; check the proxy "
-            "in front of the server."
-        ),
-    )
-
-
-def _call(
-    exchange: ProviderExchange, provider: Provider, token: str, method: str, params: object
-) -> JsonResponse:
-    body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
-    headers = {
-        "Authorization": f"Bearer {token}",
-        "Accept": "application/json, text/event-stream",
-        "MCP-Protocol-Version": PROTOCOL,
-    }
-    if method == "initialize":
-        del headers["MCP-Protocol-Version"]
-    return exchange.ask("POST", f"{provider.origin}/mcp", headers=headers, body=body)
-
-
-def _tool_names(reply: JsonResponse) -> tuple[str, ...]:
-    result = reply.body.get("result")
-    tools = cast("dict[str, object]", result).get("tools") if isinstance(result, dict) else None
-    listed: list[dict[str, object]] = json.loads(json.dumps(tools or []))
-    return tuple(str(tool.get("name")) for tool in listed)
 
 
 def _gather(code: str, name: str, check: Check) -> list[Finding]:

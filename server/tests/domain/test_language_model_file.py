@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
+import sys
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from personal_server.domain.language_model import LanguageModel
 from personal_server.domain.language_model_file import ModelArrays, keep, mapped, read_model
@@ -50,3 +53,14 @@ def test_where_nothing_can_be_kept_the_model_is_read_anew(tmp_path: Path) -> Non
     model = LanguageModel(read_model(tmp_path / "file" / "folder"))
     assert model.classify("Labas rytas, siunčiu jums praėjusio mėnesio sąskaitą")[0] == "lt"
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux says what of a map is in memory")
+def test_what_is_kept_is_checked_without_taking_it_into_memory(tmp_path: Path) -> None:
+    kept = tmp_path / "language_model.00000001"
+    keep(ARRAYS._replace(following=np.zeros(2_000_000, np.uint32)), kept)
+    arrays = mapped(kept)
+    shown = Path("/proc/self/smaps").read_text()
+    resident = re.findall(rf"{re.escape(str(kept))}\n(?:.*\n)*?Rss: +(\d+) kB", shown)
+    assert arrays is not None
+    assert min(map(int, resident)) * 1_024 < kept.stat().st_size / 10

@@ -30,7 +30,7 @@ _FORM = 1  # raised where what is kept has to be made anew
 _NAME = "language_model"
 _FOLDER = Path(cache_from_source(__file__)).parent
 _ROW_BITS = 8  # a row of the automaton has a place for each byte
-_ALIGNED = 64
+_ALIGNED, _PIECE_BYTES = 64, 1 << 20
 _HEAD = struct.Struct(">I6Q12x")
 
 
@@ -136,11 +136,14 @@ def mapped(path: Path) -> ModelArrays | None:
     """What was kept, unless it is missing or damaged."""
     try:
         with path.open("rb") as file:
+            total, *lengths = _HEAD.unpack(file.read(_HEAD.size))
+            summed = 0  # of what is read: a page that was looked at through the map stays in it
+            while piece := file.read(_PIECE_BYTES):
+                summed = zlib.crc32(piece, summed)
             content = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
-        total, *lengths = _HEAD.unpack_from(content)
-    except (OSError, ValueError, struct.error):  # of nothing no byte can be mapped
+    except (OSError, ValueError, struct.error):
         return None
-    if zlib.crc32(content[_HEAD.size :]) != total:
+    if summed != total:
         return None
     at, found = _HEAD.size, list[NDArray[Any]]()
     for length, kind in zip(lengths, _TYPES, strict=True):

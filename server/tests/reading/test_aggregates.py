@@ -64,7 +64,7 @@ def test_groups_come_by_count_with_the_null_group_last_among_equals(door: Door) 
 
 def test_other_metrics_may_be_grouped(door: Door) -> None:
     body = door.get(f"{PLACE}?metric=sum&field=word_count&group_by=pinned&limit=1", client()).body
-    assert body["groups"] == [{"key": False, "count": 1, "value": 20}]
+    assert body["groups"] == [{"key": False, "count": 1, "value": 20, "value_count": 1}]
     assert (body["other_count"], body["other_value"]) == (4, 15)
 
 
@@ -269,7 +269,7 @@ def test_a_record_is_in_the_group_of_all_that_it_lists(door: Door) -> None:
     listed = groups(door, "metric=count&group_by=labels")
     assert listed == [{"key": None, "count": 4}, {"key": "wet", "count": 1}]
     summed = groups(door, "metric=sum&field=word_count&group_by=pinned&then_by=labels&sort=key")
-    assert {"key": True, "then": "wet", "count": 1, "value": 10} in summed
+    assert {"key": True, "then": "wet", "count": 1, "value": 10, "value_count": 1} in summed
     hidden = client(stream_grant(fields=("id", "title", "created_at")))
     assert door.get(f"{PLACE}?metric=count&group_by=labels", hidden).code == "field_not_granted"
     stepped = door.get(f"{PLACE}?metric=count&group_by=labels&bin=1", client())

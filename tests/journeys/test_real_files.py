@@ -76,9 +76,9 @@ def test_real_chats_are_read_in_every_order_of_dates() -> None:
 
 
 def test_real_messages_in_a_workspace_keep_their_words() -> None:
-    items = read_path(workspace(100).path)
+    items = read_path(workspace(25).path)
     assert not [item for _, item in items if isinstance(item, Skipped)]
-    wanted = [m["text"] or None for _, messages in islice(said(), 100) for m in messages]
+    wanted = [m["text"] or None for _, messages in islice(said(), 25) for m in messages]
     assert Counter(m["text"] for m in records_of(items, "messages")) == Counter(wanted)
     assert all(message["author_name"] for message in records_of(items, "messages"))
 

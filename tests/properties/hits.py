@@ -215,10 +215,10 @@ def _partial(
     lacking = [not count for count in counts]
     known = {_place(hit.row): (held, words) for held, words, hit in matching}
     gained = 0.0
-    for share, beside in zip((0.6, 0.4), _beside(reader, row), strict=True):
-        if beside is None or _place(beside) not in known:
+    for share, other in zip((0.6, 0.4), beside(reader, row), strict=True):
+        if other is None or _place(other) not in known:
             continue
-        held, words = known[_place(beside)]
+        held, words = known[_place(other)]
         worth = share * _share(1, words)
         found = [no and n in (1, 3) for no, n in zip(lacking, held, strict=True)]
         gained += sum(w * worth for w, yes in zip(weights, found, strict=True) if yes)
@@ -299,11 +299,11 @@ def _held(step: relaxed.Wider, wanted: Wanted, counts: list[int]) -> list[str]:
 
 def expected_context(reader: Reader, row: Row) -> Json | None:
     """11.4: the visible neighbours in the same conversation, and how they begin."""
-    named = zip(("before", "after"), _beside(reader, row), strict=True)
+    named = zip(("before", "after"), beside(reader, row), strict=True)
     return {name: _beginning(found) for name, found in named if found is not None} or None
 
 
-def _beside(reader: Reader, row: Row) -> tuple[Row | None, Row | None]:
+def beside(reader: Reader, row: Row) -> tuple[Row | None, Row | None]:
     """The visible neighbours of a record in its conversation."""
     source, cursor = row.source, row.source.raw.get("cursor_field")
     shared = next(

@@ -96,7 +96,7 @@ def check(session: Session, ask: Ask) -> None:
         return
     near = nearest(session.reader, ask)
     is_hybrid = ask.scalars["mode"] == "hybrid"
-    expected = joined(by_words, near, ask) if is_hybrid else near
+    expected = joined(session.reader, by_words, near, ask) if is_hybrid else near
     assert reply.status == 200, reply.body
     meta = reply.body["meta"]
     assert meta["count"]["value"] == len(expected)
@@ -146,20 +146,33 @@ def nearest(reader: Reader, ask: Ask) -> list[hits.Found]:
     return sorted(found, key=hits.hit_place)
 
 
-def joined(by_words: hits.Expected, near: list[hits.Found], ask: Ask) -> list[hits.Found]:
-    """11.6: what holds all terms, then in turn what is near and what holds some."""
+def joined(
+    reader: Reader, by_words: hits.Expected, near: list[hits.Found], ask: Ask
+) -> list[hits.Found]:
+    """11.6: what holds all terms, then what holds some and what is near, by their weight."""
     terms = len(wanted_of(ask.scalars["q"]).terms)
     whole = [hit for hit in by_words.hits if hit.words is None or len(hit.words) == terms]
-    some = [hit for hit in by_words.hits if not any(hit is each for each in whole)]
-    found = list(whole)
-    known = {place(hit.row) for hit in [*whole, *by_words.folded]}
-    apart = [hit for hit in near if place(hit.row) not in known]
-    for turn in range(max(len(apart), len(some))):
-        for hit in (*apart[turn : turn + 1], *some[turn : turn + 1]):
-            if place(hit.row) not in known:
-                known.add(place(hit.row))
-                found.append(hit)
-    return found
+    some = {place(hit.row): hit for hit in by_words.hits if not any(hit is each for each in whole)}
+    folded = {place(hit.row) for hit in by_words.folded}
+    apart = {place(hit.row): hit for hit in near if place(hit.row) not in folded}
+    least = min((hit.score for hit in apart.values()), default=0.0)
+    shares = {
+        known: (FARTHEST - hit.score) / (FARTHEST - least) if least != FARTHEST else 1.0
+        for known, hit in apart.items()
+    }
+    best = min((hit.score for hit in some.values()), default=0.0)
+
+    def weight(hit: hits.Found) -> float:
+        known = place(hit.row)
+        by_meaning = shares.get(known, 0.0)
+        for share, other in zip((0.6, 0.4), hits.beside(reader, hit.row), strict=True):
+            by_meaning += share * (0.0 if other is None else shares.get(place(other), 0.0))
+        return round((some[known].score / best if known in some else 0.0) + 0.7 * by_meaning, 6)
+
+    first = {place(hit.row) for hit in whole}
+    others = [hit for known, hit in (apart | some).items() if known not in first]
+    others.sort(key=lambda hit: (-weight(hit), *hits.hit_place(hit)[1:]))
+    return [*whole, *others]
 
 
 def distance(one: bytes, other: bytes) -> float:

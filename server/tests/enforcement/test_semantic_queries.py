@@ -3,7 +3,7 @@
 import pytest
 
 from personal_server.domain.search_words import parse_words
-from personal_server.enforcement.ranking import Ranked
+from personal_server.enforcement.ranking import Ranked, place_of
 from personal_server.enforcement.rows import Candidate, Nearest, NearRecord
 from personal_server.enforcement.semantic_queries import (
     JOINED_HITS,
@@ -21,12 +21,12 @@ def candidate(key: str) -> Candidate:
     return Candidate("cin_a", "notes", key, (1,), 1, 0)
 
 
-def by_words(*keys: str) -> list[Ranked]:
-    return [Ranked(candidate(key), -1.0) for key in keys]
+def by_words(**scores: float) -> list[Ranked]:
+    return [Ranked(candidate(key), -score) for key, score in scores.items()]
 
 
-def near(*keys: str) -> list[Ranked]:
-    found = (NearRecord(candidate(key), 0.1, "body", 0, 1) for key in keys)
+def near(**distances: float) -> list[Ranked]:
+    found = (NearRecord(candidate(key), apart, "body", 0, 1) for key, apart in distances.items())
     return [Ranked(each.candidate, each.distance, each) for each in found]
 
 
@@ -35,21 +35,36 @@ def keys(ranked: list[Ranked]) -> list[str]:
 
 
 def test_what_holds_the_words_is_never_below_what_means_something_like_them() -> None:
-    found = joined(by_words("n1", "n2"), [], near("n3", "n2", "n4"))
+    found = joined(by_words(n1=2, n2=1), [], near(n3=0.1, n2=0.2, n4=0.3), {})
     assert keys(found) == ["n1", "n2", "n3", "n4"]
     assert [each.near is not None for each in found] == [False, True, True, True]
 
 
-def test_what_holds_some_words_and_what_is_near_take_turns() -> None:
-    found = joined(by_words("n1"), by_words("n2", "n3", "n4"), near("n5", "n1", "n4", "n6"))
-    assert keys(found) == ["n1", "n5", "n2", "n4", "n3", "n6"]
-    both_ways = found[3]  # shown by its words, and by its passage
-    assert (both_ways.score, both_ways.near is not None) == (-1.0, True)
+def test_what_holds_some_words_and_what_is_near_are_weighed_together() -> None:
+    some = by_words(n2=8, n3=7.2, n4=4)
+    found = joined(by_words(n1=1), some, near(n5=0.12, n1=0.2, n4=0.22, n6=0.52), {})
+    assert keys(found) == ["n1", "n4", "n2", "n3", "n5", "n6"]
+    both_ways = found[1]  # shown by its words, and by its passage
+    assert (both_ways.score, both_ways.near is not None) == (-4, True)
+
+
+def test_what_is_near_lends_weight_to_what_stands_beside_it() -> None:
+    some, meant = by_words(n1=8, n2=7, n3=7), near(n4=0.1, n5=0.9)
+    places = {key: place_of(candidate(key)) for key in ("n1", "n2", "n3", "n4")}
+    behind = {places["n2"]: (places["n4"], None), places["n3"]: (None, places["n4"])}
+    assert keys(joined([], some, meant, behind)) == ["n2", "n3", "n1", "n4", "n5"]
+    assert keys(joined([], some, meant, {})) == ["n1", "n2", "n3", "n4", "n5"]
+
+
+@pytest.mark.parametrize("apart", [0.0, 0.5, 0.92])
+def test_what_is_equally_near_weighs_as_much_as_the_nearest(apart: float) -> None:
+    found = joined([], by_words(n1=8, n2=4), near(n2=apart, n3=apart), {})
+    assert keys(found) == ["n2", "n1", "n3"]
 
 
 def test_no_more_than_a_bound_is_taken_by_meaning() -> None:
-    found = joined([], by_words("n1"), near(*(f"m{number}" for number in range(JOINED_HITS + 1))))
-    assert len(found) == JOINED_HITS + 1
+    many = {f"m{number:03}": number / 1_000 for number in range(JOINED_HITS + 1)}
+    assert keys(joined([], by_words(n1=1), near(**many), {})) == ["n1", *list(many)[:JOINED_HITS]]
 
 
 @pytest.mark.parametrize(

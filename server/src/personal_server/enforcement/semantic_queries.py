@@ -7,20 +7,27 @@ Source: docs/contract/resource-server.md 11.6.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import zip_longest
+from typing import TypeAlias
 
 from pdpp_kernel.criteria import Term, WordQuery
+from pdpp_kernel.record import RecordPlace
 from personal_server.domain.authority import ReadableSource
+from personal_server.enforcement.partial_matches import AFTER_SHARE, BEFORE_SHARE
 from personal_server.enforcement.queries import SearchMode
-from personal_server.enforcement.ranking import Ranked, place_of
+from personal_server.enforcement.ranking import SCORE_DECIMALS, Ranked, place_of
 from personal_server.enforcement.rows import Nearest
 
 JOINED_HITS = 200
 # Texts that have nothing to do with each other are mostly farther apart than this: seen with
 # all-MiniLM-L6-v2; a model whose texts all lie near each other is cut nowhere.
 FARTHEST = 0.92
+# What the nearest weighs against what holds most of the words.
+NEAR_SHARE = 0.7
+
+Beside: TypeAlias = "tuple[RecordPlace | None, RecordPlace | None]"
+"""The records before and after another in its conversation, `None` where there is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,25 +76,53 @@ def by_meaning(near: Nearest) -> list[Ranked]:
 
 
 def joined(
-    whole: Sequence[Ranked], some: Sequence[Ranked], meant: Sequence[Ranked]
+    whole: Sequence[Ranked],
+    some: Sequence[Ranked],
+    meant: Sequence[Ranked],
+    beside: Mapping[RecordPlace, Beside],
 ) -> list[Ranked]:
-    """Best first, each record once: what holds all words, then in turn what is near in meaning and
-    what holds some of the words.
+    """Best first, each record once: what holds all words, then what holds some of the words and
+    what is near in meaning, by both together.
 
-        joined([a], [b, c], [d, a, c])  →  a d b c
+    `beside` says which records stand before and after one of these in its conversation.
 
+        some: b holds most of the words, c three quarters of what b weighs
+        meant: c is nearest, d half as near                                  →  c b d
     """
     # What was asked for in so many words is never below what only means something like it. Below
-    # that neither is the better one: where a question has other words than the records, what holds
-    # some of them is chance; where it has a name in it, what is near is.
+    # that a question as people write it has a name or a rare word in common with its answer, and
+    # says the rest otherwise: neither words nor meaning alone find what both together do.
     near = {place_of(each.candidate): each for each in meant[:JOINED_HITS]}
     first = {place_of(each.candidate): each for each in whole}
-    by_words = first | {place_of(each.candidate): each for each in some}
-    apart = [place for place in near if place not in first]
-    others = [place_of(each.candidate) for each in some]
-    in_turn = (place for pair in zip_longest(apart, others) for place in pair if place is not None)
+    partial = {place_of(each.candidate): each for each in some}
+    nearness = _nearness(near)
+    best = min((each.score for each in some), default=0.0)
+
+    def order(place: RecordPlace) -> tuple[float, int, RecordPlace]:
+        by_words = partial[place].score / best if best and place in partial else 0.0
+        around = zip((BEFORE_SHARE, AFTER_SHARE), beside.get(place, ()), strict=False)
+        told = sum(share * nearness.get(other, 0.0) for share, other in around if other is not None)
+        weight = by_words + NEAR_SHARE * (nearness.get(place, 0.0) + told)
+        candidate = (partial.get(place) or near[place]).candidate
+        return (-round(weight, SCORE_DECIMALS), -candidate.event_time_ns, place)
+
+    rest = sorted(({*partial, *near} - {*first}), key=order)
+    by_words = partial | first
     passages = {place: each.near for place, each in near.items()}
     return [
         by_words[place]._replace(near=passages.get(place)) if place in by_words else near[place]
-        for place in dict.fromkeys((*first, *in_turn))
+        for place in (*first, *rest)
     ]
+
+
+def _nearness(near: Mapping[RecordPlace, Ranked]) -> dict[RecordPlace, float]:
+    """How much nearer each is than the farthest, as a share of what the nearest is.
+
+    Distances of one model say nothing beside those of another, their order and their shares do.
+    """
+    distances = [each.score for each in near.values()]
+    if not distances:
+        return {}
+    farthest = max(distances) if len(distances) == JOINED_HITS else FARTHEST
+    span = farthest - min(distances)
+    return {place: (farthest - each.score) / span if span else 1.0 for place, each in near.items()}

@@ -7,7 +7,7 @@ Source: docs/contract/resource-server.md 11.7.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from pdpp_kernel.record import RecordPlace
 from personal_server.domain.authority import ReadableSource
@@ -15,6 +15,7 @@ from personal_server.enforcement.authorized_reads import beside_plan
 from personal_server.enforcement.partial_matches import Context, rank_in_context, rank_partial
 from personal_server.enforcement.ranking import Ranked, place_of
 from personal_server.enforcement.rows import Candidate, Matches
+from personal_server.enforcement.semantic_queries import Beside
 from personal_server.storage.ports.snapshots import ReadSnapshot
 
 # Of so many of the best, by their own words, the neighbours are looked for.
@@ -46,15 +47,24 @@ def _contexts(
     found: Sequence[Candidate],
 ) -> Mapping[RecordPlace, Context]:
     """By record what stands beside it, of those that are in a conversation."""
-    contexts: dict[RecordPlace, Context] = {}
+    beside = places_beside(snapshot, sources, [place_of(each.candidate) for each in best])
+    known = {place_of(each): each for each in found} if beside else {}
+    return {
+        place: Context(*(None if other is None else known.get(other) for other in others))
+        for place, others in beside.items()
+    }
+
+
+def places_beside(
+    snapshot: ReadSnapshot, sources: Iterable[ReadableSource], places: Collection[RecordPlace]
+) -> Mapping[RecordPlace, Beside]:
+    """By record, of those in a conversation, which visible ones stand right before and after it."""
+    found: dict[RecordPlace, Beside] = {}
     for source in sources:
-        connection_id, stream = source.order
-        keys = [each.candidate.key for each in best if place_of(each.candidate)[:2] == source.order]
+        keys = [key for *order, key in places if tuple(order) == source.order]
         plan = beside_plan(source, keys) if keys else None
-        if plan is None:
-            continue
-        known = {each.key: each for each in found if place_of(each)[:2] == source.order}
-        for key, (before, after) in snapshot.beside(plan).items():
-            context = Context(known.get(before or ""), known.get(after or ""))
-            contexts[connection_id, stream, key] = context
-    return contexts
+        if plan is not None:
+            for key, others in snapshot.beside(plan).items():
+                before, after = (None if each is None else (*source.order, each) for each in others)
+                found[*source.order, key] = (before, after)
+    return found

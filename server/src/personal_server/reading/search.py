@@ -83,7 +83,7 @@ from personal_server.enforcement.semantic_queries import (
 from personal_server.reading.empty_answers import Emptiness, NearValue, explain_empty
 from personal_server.reading.freshness import ShownFreshness, least_fresh
 from personal_server.reading.pace import leaves_at
-from personal_server.reading.partial_hits import MOST_PARTIAL_HITS, partial_hits
+from personal_server.reading.partial_hits import MOST_PARTIAL_HITS, partial_hits, places_beside
 from personal_server.reading.ports import ReadPorts
 from personal_server.reading.rankings import Kept, RankedHit, Ranking, ranking_digest
 from personal_server.reading.recall import SearchCoverage, source_mix
@@ -298,7 +298,8 @@ def _found(snapshot: ReadSnapshot, read: AuthorizedSearch, *, exact: bool) -> _F
         if meant:
             folded = {_place(each) for each in strict} - {_place(each) for each in best}
             meant = [each for each in meant if _place(each) not in folded]
-        ranked = _both(ranked, questions, meant) if mode is SearchMode.HYBRID else meant
+        is_hybrid = mode is SearchMode.HYBRID
+        ranked = _both(snapshot, read, ranked, questions, meant) if is_hybrid else meant
         total = len(ranked) + (left_out if mode is SearchMode.HYBRID else 0)
     is_best_only = questions[-1].least is not None and len(answers[-1]) == MOST_PARTIAL_HITS
     coverage = replace(_coverage(read, total, matches, near), is_best_only=is_best_only)
@@ -306,12 +307,20 @@ def _found(snapshot: ReadSnapshot, read: AuthorizedSearch, *, exact: bool) -> _F
 
 
 def _both(
-    ranked: Sequence[Ranked], questions: Sequence[WordQuery], meant: Sequence[Ranked]
+    snapshot: ReadSnapshot,
+    read: AuthorizedSearch,
+    ranked: Sequence[Ranked],
+    questions: Sequence[WordQuery],
+    meant: Sequence[Ranked],
 ) -> list[Ranked]:
     """Hits by words and by meaning; those by words hold all of them, or some."""
+    if not meant:
+        return list(ranked)
     whole = [each for each in ranked if questions[each.question].least is None]
     some = [each for each in ranked if questions[each.question].least is not None]
-    return joined(whole, some, meant)
+    weighed = {_place(each) for each in (*some, *meant[:JOINED_HITS])}
+    beside = places_beside(snapshot, read.sources, weighed - {_place(each) for each in whole})
+    return joined(whole, some, meant, beside)
 
 
 def _further(

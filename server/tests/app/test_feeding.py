@@ -433,3 +433,21 @@ def test_the_owner_s_log_says_when_a_feed_is_stale_and_when_it_is_well(
         ("feed.stale", {"feed": fed.feed_id, "rule": "failing", "code": "folder_gone"}),
         ("feed.recovered", {"feed": fed.feed_id}),
     ]
+
+
+def test_a_link_in_the_place_of_the_folder_is_not_followed(
+    watch: Watch, settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever may write beside the folder could lead the feed to any folder of its owner."""
+    folder, private = tmp_path / "shared" / "exports", tmp_path / "private"
+    aged(private / "mail.mbox", an_mbox(range(5)))
+    folder.mkdir(parents=True)
+    fed = watch(folder)
+    folder.rmdir()
+    folder.symlink_to(private)
+    assert settled(fed, monkeypatch).code == "folder_gone"
+    # the link came after the look
+    importer = ImportHere.over(fed.stores, settings)
+    report = importer(fed.feed_id, [folder / "mail.mbox"], folder, None)
+    assert report.get("imports", []) == []
+    assert fed.held() == {}

@@ -196,7 +196,8 @@ def import_command(
         if options.replace:
             check_replace(yes=options.yes, dry_run=dry_run)
         chosen = zone_for(zone, owner_zone, may_ask=not (json or dry_run))
-        root = None if within is None else within.resolve()
+        # a feed names the very folder: a link that took its place meanwhile is not followed
+        root = within and (within.absolute() if is_fed else within.resolve())
         wanted = Wanted(
             form.as_, options.columns, chosen, within=root, kinds=options.kinds, recipe=form.recipe
         )

@@ -97,6 +97,8 @@ class FolderRuns:
         known = {line.item: line for line in self.store.feed_items(feed.feed_id)}
         try:
             look = look_at(folder, layout, feed.reached)
+            if folder.resolve() != folder:  # it was none when it was named
+                raise FolderTrouble("folder_gone", needs_owner=False)
             if not look.items and any(line.state != ItemState.SETTLING for line in known.values()):
                 raise FolderTrouble("folder_gone", needs_owner=False)
         except FolderTrouble as trouble:
@@ -142,7 +144,7 @@ class FolderRuns:
         folder = Path(feed.place)
         if result.reached_ns is not None and look.fresh and not look.has_more:
             staged = self.staging / feed.feed_id / folder.name
-            paths, within = {WHOLE: _stage(folder, look.fresh, staged)}, self.staging
+            paths, within = {WHOLE: _stage(folder, look.fresh, staged)}, self.staging.resolve()
         else:
             paths = {e.name: folder if e.name == WHOLE else folder / e.name for e in taken}
             within = folder

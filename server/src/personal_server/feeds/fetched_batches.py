@@ -64,7 +64,7 @@ class FetchedBatches:
         """Import one, and count it in the result.  Raises: FetchTrouble, PutOff."""
         ids = {*feed.connection_ids, *result.connection_ids}
         account = next(iter(ids)) if len(ids) == 1 else feed.account
-        report = self.importer(feed.feed_id, [path], self.staging, account)
+        report = self.importer(feed.feed_id, [path], self.staging.resolve(), account)
         found = imported_items(report, {name: path})
         result.connection_ids |= found.connection_ids
         result.records_new += found.records_new

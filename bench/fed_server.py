@@ -89,7 +89,7 @@ def _memory(folder: Path, mails: int) -> int:
         f" {(after - idle) / 2**20:.0f} MB for good; with all that it started by"
         f" {(most_all - idle) / 2**20:.0f} MB at most"
     )
-    return most_alone - idle > BOUND_BYTES
+    return most_all - idle > BOUND_BYTES
 
 
 def _idle(folder: Path, seconds: int) -> int:

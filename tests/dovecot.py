@@ -50,6 +50,7 @@ service imap-login {{
     port = 0
   }}
 }}
+{capability}
 auth_mechanisms = {mechanisms}
 {token_passdb}
 passdb {{
@@ -133,9 +134,12 @@ class MailServer:
 
 @contextmanager
 def mail_server(
-    certificate: Path | None = None, tokens: TokenAsks | None = None
+    certificate: Path | None = None, tokens: TokenAsks | None = None, can: str | None = None
 ) -> Generator[MailServer]:
-    """A server with an empty inbox; with a certificate and its key in one file it begins TLS."""
+    """A server with an empty inbox; with a certificate and its key in one file it begins TLS.
+
+    Shapes: `can` is what it says that it can do (IMAP's CAPABILITY), else all that it can.
+    """
     folder = Path(tempfile.mkdtemp(prefix="pdpp-dovecot-"))
     nobody = pwd.getpwnam("nobody")
     found = MailServer(folder, free_port())
@@ -151,6 +155,7 @@ def mail_server(
             _CONFIG.format(
                 mechanisms="plain" if tokens is None else f"plain {tokens.mechanism}",
                 token_passdb="" if tokens is None else _TOKENS.format(folder=folder),
+                capability="" if can is None else f"imap_capability = {can}",
                 folder=folder,
                 tls=_tls(certificate),
                 port=found.port,

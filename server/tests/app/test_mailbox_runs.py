@@ -185,7 +185,15 @@ def test_a_connection_that_is_cut_at_any_point_goes_on_where_it_was(
 
 
 @needs_dovecot
+@pytest.mark.parametrize("can", [None, "IMAP4rev1"])
 def test_what_is_moved_marked_and_deleted_is_followed(
+    can: str | None, feed_of: FeedOf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with mail_server(can=can) as server:
+        _follow_what_changes(server, feed_of, monkeypatch)
+
+
+def _follow_what_changes(
     server: MailServer, feed_of: FeedOf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with signed_in(server) as client:

@@ -1,4 +1,4 @@
-"""The composition root: settings become a running server.  The only place that wires parts."""
+"""The composition root: settings become a running server.  What wires one part is called here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`POST /mcp`: admission first, then the SDK, statelessly, as JSON.
+"""`POST /mcp`: admission first, then a known list, a plain call or the SDK, statelessly, as JSON.
 
 Source: docs/contract/mcp-adapter.md 2.2, 15; docs/contract/authorization-server.md 12.
 Nothing about authorization is kept between requests; the origin was judged by the outermost
@@ -180,7 +180,7 @@ class HostedApp(Surface[McpRoute, HostedCredential]):
         return {**super().queues, "call": self._calls}
 
     async def answer(self, exchange: McpExchange) -> Response:
-        """Let the SDK answer: a listener by a stream, all else whole, lists as they are known."""
+        """A stream to a listener, a known list, an answer to a plain call, or else the SDK's."""
         request = exchange.request
         if self._bell is not None and _is_listener(request):
             return self._stream(exchange)

@@ -30,7 +30,7 @@ class QueryEmbedder(Protocol):
         ...
 
     def embed_query(self, text: str) -> bytes | None:
-        """The vector (`domain.vectors.shortened`); `None` when none can be had now."""
+        """The vector (`pdpp_kernel.vectors.shortened`); `None` when none can be had now."""
         ...
 
 

@@ -40,7 +40,7 @@ class EmbedderFailed(Exception):
 
 
 class Embedder(Protocol):
-    """Turns texts into vectors (`domain.vectors.shortened`)."""
+    """Turns texts into vectors (`pdpp_kernel.vectors.shortened`)."""
 
     @property
     def model(self) -> str:

@@ -43,7 +43,7 @@ class FolderModel:
         self._prompts = _prompts(folder)
 
     def embed(self, texts: Sequence[str], *, is_query: bool) -> list[bytes]:
-        """A vector for each text (`domain.vectors`)."""
+        """A vector for each text (`pdpp_kernel.vectors`)."""
         prompt = self._prompts[is_query]
         found = [self._tokenizer.encode(prompt + text) for text in texts]
         longest = max(len(each.ids) for each in found)

@@ -15,7 +15,7 @@ _WORD_BYTES = 8
 
 
 def packed(lines: Sequence[tuple[int, bytes]]) -> tuple[bytes, bytes]:
-    """The ids of vectors, and their signs (`domain.vectors.signs_of`), one behind the other."""
+    """Ids of vectors, and their signs (`pdpp_kernel.vectors.signs_of`), one behind the other."""
     vectors = np.frombuffer(b"".join(vector for _, vector in lines), np.int8)
     signs = np.packbits(vectors.reshape(len(lines), -1) >= 0, axis=1, bitorder="little")
     return np.array([number for number, _ in lines], _IDS).tobytes(), signs.tobytes()

@@ -10,7 +10,7 @@ from personal_server.domain.stored import EmbeddingProgress, Unembedded
 
 
 class PassageStore(Protocol):
-    """Passages of texts as vectors (`domain.vectors`), for whoever embeds."""
+    """Passages of texts as vectors (`pdpp_kernel.vectors`), for whoever embeds."""
 
     def embedding_model(self) -> str | None:
         """The model whose vectors are kept."""

@@ -224,14 +224,14 @@ class Dialect(Protocol):
         ...
 
     def sign_distance(self, signs: str) -> str:
-        """How far the signs of a vector are from a parameter (`domain.vectors.sign_distance`)."""
+        """How far signs are from those of a parameter (`pdpp_kernel.vectors.sign_distance`)."""
         ...
 
     def vector_distance(
         self, column: str, vector: bytes
     ) -> tuple[str, tuple[Value, ...], Callable[[Any], float]]:
         """What to select of a column of vectors, with parameters, and how far from a vector one is
-        whose value that was (`domain.vectors.distance`).
+        whose value that was (`pdpp_kernel.vectors.distance`).
         """
         ...
 

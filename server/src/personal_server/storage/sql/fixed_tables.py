@@ -281,7 +281,7 @@ class ErasedRow(StoredRow, table="erased", rowid=True):
 
 
 class PassageRow(StoredRow, table="passages"):
-    """A passage of a field as a vector (`domain.vectors`): code points from `start` to `stop`.
+    """A passage of a field as a vector (`pdpp_kernel.vectors`): code points from `start` to `stop`.
 
     `tables` and `id` say whose record it is, as in the tables of its source; `place` counts the
     passages of the field.

@@ -40,12 +40,12 @@ def buckets(page: Words) -> list[list[str]]:
 def test_a_state_has_means_and_what_adds_up_has_sums(house: Household, browser: Browser) -> None:
     house.locale.keep("Europe/Rome", None)
     page = read(browser, filled(house, HEALTH, "cin_health", "measurements", ROWS))
-    assert page.all('[data-field="line"]') == ["heart_rate count/min"]
-    assert page.all('[data-field="kinds"] a') == ["heart_rate 4", "step_count 3"]
+    assert page.all('[data-field="line"]') == ["heart rate count/min"]
+    assert page.all('[data-field="kinds"] a') == ["heart rate 4", "step count 3"]
     assert buckets(page) == [
-        ["18 Nov 2026", "61", "61", "61", "1"],
-        ["17 Nov 2026", "50", "50", "50", "1"],
-        ["16 Nov 2026", "65.5", "60", "71", "2"],
+        ["18 Nov 2026", "61.0", "61.0", "61.0", "1"],
+        ["17 Nov 2026", "50.0", "50.0", "50.0", "1"],
+        ["16 Nov 2026", "65.5", "60.0", "71.0", "2"],
     ]
     assert len(page.page.css("svg.line circle")) == 3
     assert len(page.page.css("svg.line path.run")) == 1
@@ -73,7 +73,7 @@ def test_weeks_begin_on_monday_and_days_before_are_one_click_away(
 ) -> None:
     path = filled(house, HEALTH, "cin_health", "measurements", ROWS)
     weeks = read(browser, f"{path}?by=week")
-    assert buckets(weeks)[0] == ["16 Nov 2026", "60.5", "50", "71", "4"]
+    assert buckets(weeks)[0] == ["16 Nov 2026", "60.5", "50.0", "71.0", "4"]
     steps = browser.get(f"{path}?filter[kind]=step_count")
     (earlier,) = marked(steps, "earlier-days", "href")
     page = read(browser, earlier)
@@ -168,7 +168,7 @@ def test_an_outsiders_figures_are_lines_too(house: Household, browser: Browser) 
     assert buckets(page)[0] == ["12 Nov 2026", "3", "2"]
     assert page.all('[data-field="unit"]') == ["mm"]
     warmth = read(browser, f"{path}?of=warmth")
-    assert buckets(warmth)[0] == ["12 Nov 2026", "3.5", "2", "5", "2"]
+    assert buckets(warmth)[0] == ["12 Nov 2026", "3.5", "2.0", "5.0", "2"]
     assert warmth.all('[data-field="unit"]') == ["°C"]
 
 

@@ -43,19 +43,19 @@ ROOT = "/owner/sources"
 BUTTONS = {
     "pause": (
         message("Stop imports"),
-        message("Nobody can add records to this account; apps can still read the account."),
+        message("Then nobody can add records to this account; apps can still read it."),
     ),
     "resume": (
         message("Allow imports"),
-        message("This account is active again: imports and programs can add records to it."),
+        message("Then imports and programs can add records to this account again."),
     ),
     "revoke": (
         message("Block all apps"),
-        message("No app can read this account; your records stay."),
+        message("Then no app can read this account; your records stay."),
     ),
     "reactivate": (
         message("Unblock apps"),
-        message("Apps with access can read this account again."),
+        message("Then apps with access can read this account again."),
     ),
 }
 

@@ -110,6 +110,20 @@ class MeasurementLine:
     earlier: str | None
     later: str | None
 
+    @property
+    def decimals(self) -> int:
+        """How many digits behind the point the figures have, of two."""
+        figures = (
+            figure
+            for each in self.buckets or ()
+            for figure in (each.value, each.least, each.greatest)
+            if figure is not None
+        )
+        hundredths = {round(figure * 100) for figure in figures}
+        return (
+            2 if any(n % 10 for n in hundredths) else 1 if any(n % 100 for n in hundredths) else 0
+        )
+
 
 def line_of(
     figures: ViewFigures, of: str | None, by: str | None, zone: ZoneInfo
@@ -147,7 +161,7 @@ def line_of(
     ]
     span = last - first
     return MeasurementLine(
-        name=cut(label, NAME_CHARS) if label else field_words(field),
+        name=field_words(cut(label, NAME_CHARS)) if label else field_words(field),
         unit=unit,
         is_sum=is_sum,
         buckets=None if buckets is None else tuple(reversed(buckets)),
@@ -166,7 +180,10 @@ def line_of(
         if kinds is None
         else tuple(
             LineChoice(
-                cut(k.key, NAME_CHARS), with_parameters(k.link, by=by), k.key == label, k.count
+                field_words(cut(k.key, NAME_CHARS)),
+                with_parameters(k.link, by=by),
+                k.key == label,
+                k.count,
             )
             for k in kinds
         ),

@@ -169,10 +169,19 @@ def _money(language: Language, amount: Decimal, currency: str) -> str:
         return format_decimal(amount, pattern, language.locale)
 
 
-def _decimal(language: Language, figure: Decimal) -> str:
-    """A figure to the hundredth, a large one to the whole, a small one to four digits."""
+def _decimal(language: Language, figure: Decimal, places: int = 0) -> str:
+    """A figure to the hundredth, a large one to the whole, a small one to four digits.
+
+    `places` fills up with noughts, so that the figures of a column stand below each other.
+    """
     size = abs(figure)
-    pattern = "#,##0" if size >= 10_000 else "#,##0.##" if size >= 1 or not size else "0.####"
+    pattern = (
+        "#,##0"
+        if size >= 10_000
+        else f"#,##0.{'00'[:places]:#<2}"
+        if size >= 1 or not size
+        else "0.####"
+    )
     with localcontext(prec=MOST_DIGITS):
         return format_decimal(figure, pattern, language.locale)
 

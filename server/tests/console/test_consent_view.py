@@ -35,6 +35,19 @@ def test_the_page_says_who_why_what_and_how_long(house: Household, browser: Brow
     assert re.search(r'<option value="90d" selected>', page.text)
 
 
+def test_the_summary_says_whether_full_texts_are_given(house: Household, browser: Browser) -> None:
+    def fields_line(*fields: str) -> str:
+        return marked(browser.get(house.ask(mail_request(fields=list(fields)))), "figure")[1]
+
+    without, texts = fields_line("subject"), fields_line("subject", "body")
+    assert texts.count(",") == without.count(",") + 1
+    path = house.ask(mail_request())
+    outline = press(browser, browser.get(path), path, "preview", bundle="0.outline")
+    whole = press(browser, browser.get(path), path, "preview", bundle="0.everything")
+    lines = [marked(page, "figure")[1].split(",")[0] for page in (outline, whole)]
+    assert len(set(lines)) == 2  # both say which
+
+
 def test_a_ticked_kind_chooses_its_source(house: Household, browser: Browser) -> None:
     path = house.ask(None)
     page = browser.get(path)

@@ -44,7 +44,13 @@ def _is_in(stream: StreamOffer, name: str, bundle: str) -> bool:
     declared = stream.stream.properties[name]
     if declared.is_sensitive or declared.is_blob:
         return False
-    return bundle == TEXTS or declared.type != "text" or declared.role is not None
+    return bundle == TEXTS or not is_full_text(stream, name)
+
+
+def is_full_text(stream: StreamOffer, name: str) -> bool:
+    """Whether a field is a long text, and not what a record is called by or who is in it."""
+    declared = stream.stream.properties[name]
+    return declared.type == "text" and declared.role is None
 
 
 def with_bundle(offer: EntryOffer, choice: EntryChoice, bundle: str) -> EntryChoice:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from urllib.parse import quote, urlsplit
 
 from pdpp_kernel.declaration import Property
+from pdpp_kernel.persons import CONNECTOR_KEY
 from pdpp_kernel.texts import (
     Day,
     Joined,
@@ -28,6 +29,7 @@ from personal_server.consent.bundles import (
     TEXTS,
     bundle_fields,
     bundles_of,
+    is_full_text,
 )
 from personal_server.consent.choices import DEFAULT_EXPIRY, StreamChoice
 from personal_server.consent.client_registration import DOCUMENT, DYNAMIC
@@ -197,6 +199,8 @@ class SourceView:
     bundles: tuple[BundleView, ...] = ()
     missing: tuple[Text, ...] = ()
     stored: int = 0
+    is_worked_out: bool = False
+    """Whether its records are made from those that the app may read."""
 
     @property
     def given(self) -> tuple[StreamView, ...]:
@@ -297,13 +301,15 @@ class StreamView:
 
 @dataclass(frozen=True, slots=True)
 class FieldView:
-    """One field: `fixed` ones are always included."""
+    """One field: `fixed` ones are always included; `is_text` is a long text, `is_file` a file."""
 
     name: str
     words: str
     fixed: bool
     chosen: bool
     sensitive: bool = False
+    is_text: bool = False
+    is_file: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -545,6 +551,7 @@ def _source(
             for connection in names
             for stream in offer.streams
         ),
+        is_worked_out=offer.declaration.connector_key == CONNECTOR_KEY,
     )
 
 
@@ -657,6 +664,8 @@ def _fields(
             fixed=name in floor,
             chosen=name in chosen,
             sensitive=stream.stream.properties[name].is_sensitive,
+            is_text=is_full_text(stream, name),
+            is_file=stream.stream.properties[name].is_blob,
         )
         for name in stream.fields
     )
@@ -716,8 +725,22 @@ def _figures(
             consent_words.count(evidence.values()),
             consent_words.span(evidence.values()) or message("records without dates"),
         ),
-        (counted(fields, "field"), Joined((kinds, names), ": ")),
+        (
+            counted(fields, "field"),
+            Joined((*_texts_and_files(granted), Joined((kinds, names), ": "))),
+        ),
     )
+
+
+def _texts_and_files(granted: Sequence[StreamView]) -> tuple[Text, ...]:
+    """Whether full texts and files are given, where these kinds have any to give."""
+    texts = [field.chosen for stream in granted for field in stream.fields if field.is_text]
+    files = any(field.chosen for stream in granted for field in stream.fields if field.is_file)
+    if any(texts):
+        return (message("with full texts and files") if files else message("with full texts"),)
+    if files:
+        return (message("with files"),)
+    return (message("without full texts"),) if texts else ()
 
 
 def _offer_of(review: Review, index: int) -> EntryOffer | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import shutil
 import tempfile
+import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,6 +14,7 @@ from PIL import Image
 from selenium import webdriver
 
 from tests.browser.chromium import chromium, photograph
+from tests.browser.looks import fill_looks
 from tests.browser.site import Owner, Site, site
 from tests.browser.visits import PAGES, STATES, prepare, show
 
@@ -25,6 +27,7 @@ def main() -> None:
     """Photograph everything."""
     with _home() as folder, site(folder) as running:
         addresses = prepare(running)
+        fill_looks(running.server.stores.records, time.time_ns())
         for screen, width in WIDTHS.items():
             for dark in (False, True):
                 name = f"{screen}-{'dark' if dark else 'light'}"

@@ -37,6 +37,7 @@ from personal_server.storage.authorization_rows import (
 )
 from personal_server.storage.notice_rows import NoticeChannelRow, NoticeSettingsRow
 from server.tests.console.household import CHECKING, DAY, HOME, WORK, bank_request, mail_request
+from tests.browser import looks
 from tests.browser.site import Owner, Site
 
 OWNER = Acting("owner", "req_visit", "127.0.0.1")
@@ -65,6 +66,10 @@ PAGES = (
     "records",
     "stream",
     "payments",
+    "month",
+    "lines",
+    "map",
+    "pictures",
     "record",
     "days",
     "day",
@@ -98,6 +103,9 @@ STATES = (
 
 def show(owner: Owner, name: str, addresses: dict[str, str]) -> None:
     """Bring the browser to a page of `PAGES`, or into one of `STATES`."""
+    if name in looks.PATHS:
+        assert isinstance(owner.site, Site), "its rows are written beside the server"
+        looks.fill_looks(owner.site.server.stores.records, time.time_ns())
     if name in PAGES:
         owner.open(addresses[name])
         return
@@ -231,6 +239,7 @@ def prepare(site: Site) -> dict[str, str]:
         "records": "/owner/records",
         "stream": f"/owner/records/{HOME}/messages?filter[is_reply]=true",
         "payments": f"/owner/records/{CHECKING}/transactions",
+        **{name: f"/owner/records/{path}" for name, path in looks.PATHS.items()},
         "record": f"/owner/records/{HOME}/messages/m004",
         "days": "/owner/days",
         "day": f"/owner/days/{_busy_day(now_ns)}",

@@ -719,7 +719,7 @@ def _figures(
     fields = sum(len(stream.granted_fields) for stream in granted)
     kept = (source for source in sources if source.kept)
     names = Joined(tuple(s.name for s in kept if any(stream.given for stream in s.streams)))
-    kinds = plural("from one kind of records", "from %(num)s kinds of records", len(granted))
+    kinds = plural("from one kind", "from %(num)s kinds", len(granted))
     return (
         (
             consent_words.count(evidence.values()),

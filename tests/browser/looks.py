@@ -21,7 +21,7 @@ PLACES = ((45.46, 9.19), (41.9, 12.5), (52.5, 13.4))
 EVENTS = (
     "Dentist",
     "Chess with Alan",
-    "会議",
+    "Συνάντηση",
     "פגישה",
     "A meeting with everybody from the other building about next year's budget",
 )

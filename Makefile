@@ -13,7 +13,7 @@ unexport PYTHONDONTWRITEBYTECODE
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help install semantic demo serve test check bench docs lint types imports requirements conformance clients clients-long clean screenshots torture wheel image-test test-postgresql mutants release-check test-long test-readers readers-environment nightly site dist dist-test
+.PHONY: help install semantic ocr demo serve test check bench docs lint types imports requirements conformance clients clients-long clean screenshots torture wheel image-test test-postgresql mutants release-check test-long test-readers readers-environment nightly site dist dist-test
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -34,6 +34,9 @@ $(VENV)/dev.stamp: $(VENV)/run.stamp requirements/dev.txt
 	@touch $@
 
 install: $(VENV)/run.stamp ## Put pdpp and pdpp-mcp-server into .venv/bin
+
+ocr: $(VENV)/run.stamp requirements/ocr.txt ## Put what reads scans and pictures beside it (docs/sources.md)
+	$(BIN)/pip install --quiet --require-hashes -r requirements/ocr.txt
 
 semantic: $(VENV)/run.stamp requirements/semantic.txt ## Put what search by meaning needs beside it (docs/semantic.md)
 	$(BIN)/pip install --quiet --require-hashes -r requirements/semantic.txt

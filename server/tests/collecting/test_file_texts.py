@@ -13,6 +13,7 @@ import pytest
 
 from pdpp_kernel.record import JsonObject
 from pdpp_kernel.source_item import Data, FileText, TextState
+from pdpp_kernel.system import picture_languages
 from pdpp_sources.reader_process import ReaderProcess
 from personal_server.storage.ports.whole_store import RecordStore
 from server.tests.cli.import_machine import Machine
@@ -75,6 +76,15 @@ def reading(text_of: object) -> Generator[None]:
         yield
 
 
+@pytest.fixture(autouse=True)
+def without_tesseract(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(picture_languages, "language_folder", lambda: None)
+
+
+def of_a_loaf(*_: object) -> FileText:
+    return FileText(TextState.READ, "A loaf")
+
+
 def unread(*_: object) -> FileText:
     raise AssertionError("a file was read again")
 
@@ -105,6 +115,20 @@ def test_an_import_again_changes_nothing_and_reads_nothing(
         tally = machine.streams(path)["attachments"]
     assert tally == {"read": 3, "rejected": 0, "new": 0, "updated": 0, "unchanged": 3}
     assert texts(machine.store) == before
+
+
+def test_a_picture_is_read_once_tesseract_is_there(
+    machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = written(tmp_path, mail(PHOTO))
+    machine.streams(path)
+    assert texts(machine.store)["photo.jpg"] == ("other_kind", None)
+    monkeypatch.setattr(picture_languages, "language_folder", lambda: tmp_path)
+    with reading(of_a_loaf):
+        assert machine.streams(path)["attachments"]["texts"] == {"read": 1}
+    with reading(unread):
+        machine.streams(path)
+    assert texts(machine.store)["photo.jpg"] == ("read", "A loaf")
 
 
 def test_the_same_bytes_are_read_once_in_a_batch(machine: Machine, tmp_path: Path) -> None:

@@ -462,8 +462,8 @@ class _Child:
             stdout=subprocess.PIPE,
             bufsize=_BUFFER_BYTES,
             pass_fds=(shared.fileno(),),
-            # Nothing of ours goes with it: no token, no setting.
-            env={"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+            # Nothing of ours goes with it: no token, no setting. Threads are refused to libraries.
+            env={"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "OMP_THREAD_LIMIT": "1"},
         )
         self._requests = cast("IO[bytes]", self._process.stdin)
         self._replies = cast("IO[bytes]", self._process.stdout)

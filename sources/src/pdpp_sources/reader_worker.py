@@ -18,6 +18,7 @@ from typing import BinaryIO, NoReturn
 from pdpp_kernel.source_item import Skipped, SourceBlob, SourceItem, SourceRecord
 from pdpp_kernel.system.confinement import Limits, confine
 from pdpp_kernel.system.landlock import read_only
+from pdpp_kernel.system.picture_languages import language_folder
 from pdpp_kernel.texts import message, render_text
 from pdpp_sources.common.errors import BadRecord, ExportError, MemberDamaged
 from pdpp_sources.common.export import Export, open_export, open_parts
@@ -219,7 +220,8 @@ class ReaderWorker:
         return KnownSources(sources, self._outside[1], self._recipes[1])
 
     def _said(self, request: ReadFile) -> Message:
-        self._read_only(())
+        languages = language_folder()
+        self._read_only((languages,) if languages else ())
         BOOKMARK.watch(self._slate, ())
         content = self._requests.read(request.size_bytes)
         text = read_text(content, request.mime_type, request.filename)

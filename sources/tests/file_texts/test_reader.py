@@ -73,7 +73,7 @@ NOTHING = {
     "a PDF that is none": (b"Content-Type: x", "application/pdf", "a.pdf", TextState.DAMAGED),
     "blanks only": (b" \n\t\n ", "text/plain", "a.txt", TextState.EMPTY),
     "a scan": (documents.pdf(""), "application/pdf", "scan.pdf", TextState.EMPTY),
-    "a picture": (b"\x89PNG\r\n\x1a\n\0\0", "image/png", "a.png", TextState.OTHER_KIND),
+    "a picture": (b"GIF89a\0\0", "image/gif", "a.gif", TextState.OTHER_KIND),
     "a picture called text": (
         b"\x89PNG\r\n\x1a\n\0\0",
         "text/plain",

@@ -100,14 +100,19 @@ class FileTexts:
         reference = self._reference(data)
         if "blob_id" not in reference:
             return {}
+        kind = str(data.get("mime_type") or reference.get("mime_type") or "").lower()
+        is_silent = kind.startswith(_SILENT)
+        if is_silent:
+            from pdpp_kernel.system.picture_languages import reads  # noqa: PLC0415 (of few files)
+
+            is_silent = not reads(kind)
         if stored is not None:
             is_same = self._reference(stored.data).get("blob_id") == reference["blob_id"]
-            if is_same and stored.data.get(TEXT_STATE) is not None:
-                return {
-                    name: stored.data[name] for name in (TEXT, TEXT_STATE) if name in stored.data
-                }
-        kind = data.get("mime_type") or reference.get("mime_type")
-        if isinstance(kind, str) and kind.lower().startswith(_SILENT):
+            state = stored.data.get(TEXT_STATE)
+            is_due = state == TextState.OTHER_KIND and kind.startswith("image/") and not is_silent
+            if is_same and state is not None and not is_due:
+                return {n: stored.data[n] for n in (TEXT, TEXT_STATE) if n in stored.data}
+        if is_silent:
             self.counts[TextState.OTHER_KIND.value] += 1
             return {TEXT_STATE: TextState.OTHER_KIND.value}
         return {TEXT_STATE: TextState.WAITING.value}
@@ -121,15 +126,10 @@ class FileTexts:
             content = None
         if upload is None or content is None:
             return FileText(TextState.DAMAGED)
-        kind = data.get("mime_type") or reference.get("mime_type")
-        name = data.get("filename") or reference.get("filename")
+        said = (data.get(n) or reference.get(n) for n in ("mime_type", "filename"))
+        kind, name = (each if isinstance(each, str) else None for each in said)
         with content:
-            return reader.text_of(
-                content,
-                upload.size_bytes,
-                kind if isinstance(kind, str) else None,
-                name if isinstance(name, str) else None,
-            )
+            return reader.text_of(content, upload.size_bytes, kind, name)
 
     def _lines(self, texts: Mapping[str, FileText], rows: Sequence[StoredRecord]) -> list[Line]:
         """The records as they are now: one that was erased meanwhile, or changed, is left."""

@@ -9,7 +9,7 @@ from pdpp_kernel.source_item import FileText, TextState
 from pdpp_sources.common.attachments import UNKNOWN_KIND, kind_of
 from pdpp_sources.common.html_text import html_to_text
 from pdpp_sources.common.text import decoded, printable
-from pdpp_sources.file_texts import office, rtf
+from pdpp_sources.file_texts import office, picture_text, rtf
 from pdpp_sources.file_texts.calendar_text import read_calendar
 from pdpp_sources.file_texts.draft import Draft, EnoughRead, NoText
 from pdpp_sources.mail.addresses import shown
@@ -90,6 +90,8 @@ def _by_content(content: bytes, kind: str, draft: Draft) -> bool:
         from pdpp_sources.file_texts.pdf import read_pdf  # noqa: PLC0415
 
         read_pdf(content, draft)
+    elif picture_text.is_picture(content) and not _WRITTEN.fullmatch(kind):
+        picture_text.read_picture(content, draft)
     elif content.startswith(office.MARK):
         office.read_office(content, draft)
     elif content.startswith(rtf.MARK):

@@ -1,0 +1,73 @@
+"""Words of pictures and scans, read in the confined process, where Tesseract is installed."""
+
+from __future__ import annotations
+
+from io import BytesIO
+
+import pytest
+
+from pdpp_kernel.source_item import FileText, TextState
+from pdpp_sources.file_texts import picture_text
+from pdpp_sources.file_texts.reader import read_text
+from pdpp_sources.reader_process import CostlyPlaces, ReaderProcess
+
+needs_tesseract = pytest.mark.skipif(
+    picture_text.language_folder() is None, reason="the extra ocr, and tesseract-ocr-eng"
+)
+PNG_HEAD = b"\x89PNG\r\n\x1a\n"
+
+
+def scan(form: str, *lines: str, size: tuple[int, int] = (900, 200), **more: object) -> bytes:
+    from PIL import Image, ImageDraw, ImageFont  # noqa: PLC0415 (of the extra)
+
+    pages = [Image.new("L", size, 255) for _ in lines]
+    for page, line in zip(pages, lines, strict=True):
+        ImageDraw.Draw(page).text((40, 60), line, fill=0, font=ImageFont.load_default(48))
+    out = BytesIO()
+    rest = {"save_all": True, "append_images": pages[1:]} if len(pages) > 1 else {}
+    pages[0].save(out, form, **rest, **more)
+    return out.getvalue()
+
+
+def said(content: bytes, kind: str, name: str) -> FileText:
+    with ReaderProcess(CostlyPlaces()) as process:
+        return process.text_of(BytesIO(content), len(content), kind, name)
+
+
+@needs_tesseract
+@pytest.mark.parametrize(
+    ("form", "kind"), [("PNG", "image/png"), ("JPEG", "image/jpeg"), ("PDF", "application/pdf")]
+)
+def test_a_scan_is_read_in_the_confined_process(form: str, kind: str) -> None:
+    text = said(scan(form, "Invoice of the bakery"), kind, f"scan.{form.lower()}")
+    assert text.state is TextState.READ
+    assert "Invoice of the bakery" in str(text.text)
+
+
+@needs_tesseract
+def test_each_page_of_a_fax_is_read() -> None:
+    text = read_text(scan("TIFF", "First page", "Second page"), "image/tiff", "fax.tif")
+    assert text.state is TextState.READ
+    assert str(text.text).index("First page") < str(text.text).index("Second page")
+
+
+@needs_tesseract
+def test_a_picture_without_words_is_empty() -> None:
+    assert read_text(scan("PNG", ""), "image/png", "white.png") == FileText(TextState.EMPTY)
+
+
+@needs_tesseract
+def test_a_picture_of_too_many_pixels_is_told_and_not_unpacked() -> None:
+    huge = scan("PNG", "", size=(50_000, 1_000))
+    assert read_text(huge, "image/png", "huge.png").state is TextState.TOO_COSTLY
+
+
+@needs_tesseract
+@pytest.mark.parametrize("content", [PNG_HEAD, PNG_HEAD + b"\x00" * 1000, b"\xff\xd8\xff" * 99])
+def test_a_damaged_picture_is_told(content: bytes) -> None:
+    assert read_text(content, "image/png", "a.png").state is TextState.DAMAGED
+
+
+def test_without_tesseract_a_picture_is_of_another_kind(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(picture_text, "language_folder", lambda: None)
+    assert read_text(PNG_HEAD, "image/png", "a.png").state is TextState.OTHER_KIND

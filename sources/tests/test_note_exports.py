@@ -67,6 +67,19 @@ def test_days_of_notes_that_share_a_title_are_not_guessed(tmp_path: Path) -> Non
     assert [i.code for _, i in items if isinstance(i, Skipped)] == ["no_value"] * 2
 
 
+def test_a_tag_of_bear_may_have_several_words(tmp_path: Path) -> None:
+    bear = {n: b.replace(b"#kitchen/oven", b"#work/big plans# and #one") for n, b in BEAR.items()}
+    note, _ = records_of(read_path(as_folder(bear, tmp_path)), "notes")
+    assert note["tags"] == ["work/big plans", "one"]
+
+
+def test_a_title_that_no_file_may_have_finds_its_line(tmp_path: Path) -> None:
+    listed = b"Title, Created On, Modified On\nBread/Rye,04-12-2024 09:00:00,04-13-2024 10:11:12\n"
+    files = {"Notes Details.csv": listed, "Notes/Bread_Rye/Bread_Rye.txt": b"Bread/Rye\nknead"}
+    (note,) = records_of(read_path(as_folder(files, tmp_path)), "notes")
+    assert (note["title"], note["created_at"]) == ("Bread/Rye", "2024-04-12T09:00:00Z")
+
+
 def test_a_list_or_an_info_that_is_broken_costs_the_days_alone(tmp_path: Path) -> None:
     bear = {name: b"{" if name.endswith("info.json") else body for name, body in BEAR.items()}
     items = read_path(as_folder(bear, tmp_path / "bear"))

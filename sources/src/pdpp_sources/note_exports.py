@@ -100,7 +100,7 @@ class NoteExports:
         if path.parent in self._bundles:
             return self._of_bundle(path)
         root = self._root_of(path)
-        return self._of_apple(path, root) if root is not None else NOTHING
+        return self._of_apple(member, root) if root is not None else NOTHING
 
     def _is_theirs(self, path: PurePosixPath) -> bool:
         if path.name == _LIST and path.parent in self._apple:
@@ -132,7 +132,8 @@ class NoteExports:
         own = json_values.line(bear, "uniqueIdentifier")
         return NoteFacts(told, bundle.stem, own, folder, status)
 
-    def _of_apple(self, path: PurePosixPath, root: PurePosixPath) -> NoteFacts:
+    def _of_apple(self, member: ExportMember, root: PurePosixPath) -> NoteFacts:
+        path = PurePosixPath(member.name)
         inside = path.relative_to(root)
         status = "deleted" if inside.parts[0] == _DELETED else None
         title = self._title(path.stem, path.parent.name)
@@ -140,8 +141,11 @@ class NoteExports:
         listed = self._list_of(root)
         if isinstance(listed, tuple):
             return NoteFacts({}, title, None, folder, status, True, listed)
+        is_alone = self._count_of(root, title) == 1
+        if title not in listed and (first := _first_line(member)) in listed:
+            title = first  # what no file may be called, such as `Bread/Rye`
         rows = listed.get(title, [])
-        if len(rows) != 1 or self._count_of(root, title) != 1:
+        if len(rows) != 1 or not is_alone:
             reason = message("which line of the list tells of this note is not known")
             return NoteFacts({}, title, None, folder, status, True, (str(path), reason))
         told: Data = {"created": _instant(rows[0][1]), "modified": _instant(rows[0][2])}
@@ -183,6 +187,13 @@ def as_markdown(text: str) -> str:
     """Plain text of Apple's with its ticked lines as Markdown, and without marks of pictures."""
     marks = {"\u25e6": "- [ ] ", "\u2713": "- [x] "}
     return _TICKED.sub(lambda match: marks[match[1]], text).replace(_OBJECT, "")
+
+
+def _first_line(member: ExportMember) -> str:
+    try:
+        return decoded(member.head()).lstrip().partition("\n")[0].strip()
+    except MemberDamaged:
+        return ""
 
 
 def _instant(text: str) -> str | None:

@@ -66,6 +66,9 @@ _SUFFIXES = (".md", ".markdown", ".mdown")
 _READ_ME = frozenset({"readme", "read me", "read_me", "license", "licence", "liesmich", "lisezmoi"})
 _HEADING = re.compile(r"^#{1,3}[^\S\n]+(\S[^\n]*)", re.MULTILINE)
 _TAG = re.compile(r"(?:^|(?<=\s))#([A-Za-zÀ-ÿ][\w/-]{0,80})")
+_CLOSED_TAG = re.compile(
+    r"(?:^|(?<=\s))#([^\s#][^#\n]{0,80} [^#\n]{0,80}[^\s#])#(?=\s|$)", re.MULTILINE
+)
 _WIKI_LINK = re.compile(r"\[\[([^\]|#^\n]+)")
 _LINK = re.compile(r"\]\((?!\w{1,40}:)([^)\s#\[\]]+)\)")
 _FRONT = re.compile(r"\A\s*---[^\S\n]*\n(.*?)^---[^\S\n]*$\n?", re.DOTALL | re.MULTILINE)
@@ -242,6 +245,10 @@ def _note(member: ExportMember, told: NoteFacts, unpacked: bool) -> SourceRecord
         name: value for name, value in (facts | told.told).items() if value is not None
     }
     tags = _tags(facts, plain)
+    if told.own is not None:  # of Bear, which closes a tag of several words: `#big plans#`
+        long = _CLOSED_TAG.findall(plain)
+        cut = {name.split()[0] for name in long}
+        tags = list(dict.fromkeys([*long, *(tag for tag in tags if tag not in cut)]))
     is_page = path.parent.name in ("pages", *_JOURNALS)  # of Logseq: a heading is one of a block
     is_page = is_page or told.is_plain
     stem = told.name or _SLASH.sub("/", unquote(path.stem))

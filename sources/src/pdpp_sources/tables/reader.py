@@ -158,10 +158,12 @@ class FittedTable:
     def read(self, export: Export, start: int = 0) -> Iterator[SourceItem]:
         """Yield each row; one that does not fit its columns is reported."""
         logs = _logs(export)
+        export.told.update(logs)  # they are parts of their databases
+        files = replace(export, members=tuple(m for m in export.members if m.name not in logs))
 
         def read_member(member: ExportMember) -> Iterator[SourceItem]:
             fitting = [(fit, t) for fit in self._fits for t in fit.tables_in(member.name)]
-            if not fitting and member.name not in logs:
+            if not fitting:
                 yield Skipped(
                     member.name, "bad_record", "the file contains no table", member.offset
                 )
@@ -175,7 +177,7 @@ class FittedTable:
                 # A row without a key is itself however often it comes.
                 yield from without_repeats(items) if fit.key else items
 
-        return beginning_at(start, each_member(export, read_member))
+        return beginning_at(start, each_member(files, read_member))
 
 
 def _mixed(

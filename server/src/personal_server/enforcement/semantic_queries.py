@@ -90,8 +90,8 @@ def joined(
         meant: c is nearest, d half as near                                  →  c b d
     """
     # What was asked for in so many words is never below what only means something like it. Below
-    # that a question as people write it has a name or a rare word in common with its answer, and
-    # says the rest otherwise: neither words nor meaning alone find what both together do.
+    # that a question as people write it often has a name or a rare word in common with its answer,
+    # and says the rest otherwise, so that neither order is the better one.
     near = {place_of(each.candidate): each for each in meant[:JOINED_HITS]}
     first = {place_of(each.candidate): each for each in whole}
     partial = {place_of(each.candidate): each for each in some}

@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from pdpp_kernel.system.confinement import MB
-from pdpp_sources.fetcher_process import Fetcher, fetcher
+from pdpp_sources.fetcher_process import Fetcher, Starter, fetcher
+from pdpp_sources.fetcher_starter import StartFetcher
 
 ASKED, MEMORY_BYTES = "sources.tests.asked_fetcher", 200 * MB
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="asks Linux about processes")
@@ -74,6 +75,20 @@ def test_another_parent_is_started_where_one_has_ended() -> None:
         os.kill(parent, signal.SIGKILL)
     with fetcher(ASKED, MEMORY_BYTES) as process:
         assert names(process)[1] != parent
+
+
+def test_one_that_does_not_answer_in_time_is_ended() -> None:
+    files, children = len(os.listdir("/proc/self/fd")), children_of_this()
+    starter = Starter(answers_within_seconds=0.001)
+    with pytest.raises(OSError, match="could be started"):
+        starter.start(StartFetcher(ASKED, MEMORY_BYTES), ())
+    assert children_of_this() == children
+    assert len(os.listdir("/proc/self/fd")) == files
+
+
+def children_of_this() -> set[str]:
+    tasks = Path("/proc/self/task").glob("*/children")
+    return {child for task in tasks for child in task.read_text().split()}
 
 
 STARTING = f"""

@@ -22,6 +22,8 @@ import msgspec
 from pdpp_sources.fetcher_starter import STARTED, StartFetcher
 
 STARTER = "pdpp_sources.fetcher_starter"
+ANSWERS_WITHIN_SECONDS = 60.0
+"""One that is silent for longer, though it had only to load or to fork, is ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +40,10 @@ class Fetcher:
 
 
 @dataclass(slots=True)
-class _Starter:
+class Starter:
     """The process that all of this one's fetchers come from, once one is needed."""
 
+    answers_within_seconds: float = ANSWERS_WITHIN_SECONDS
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _control: socket.socket | None = None
     _process: subprocess.Popen[bytes] | None = None
@@ -62,6 +65,7 @@ class _Starter:
 
     def _begin(self) -> socket.socket:
         control, theirs = socket.socketpair()
+        control.settimeout(self.answers_within_seconds)
         with theirs:
             self._process = subprocess.Popen(  # noqa: S603 (this very program)
                 [sys.executable, "-P", "-s", "-S", "-m", STARTER, str(theirs.fileno())],
@@ -75,16 +79,17 @@ class _Starter:
         return control
 
     def _leave(self) -> None:
-        """It ends when it is left."""
+        """End it, though it hangs; what came from it ends soon after it."""
         if self._control is not None:
             self._control.close()
             self._control = None
         if self._process is not None:
+            self._process.kill()
             self._process.wait()
             self._process = None
 
 
-_starter = _Starter()
+_starter = Starter()
 
 
 @contextmanager

@@ -65,7 +65,7 @@ class FetcherStarter:
                 if not message:
                     return
                 if self._start(msgspec.msgpack.decode(message, type=StartFetcher), files):
-                    poll.register(files[0], 0)
+                    poll.register(files[0], select.POLLHUP)  # which macOS tells only if asked
 
     def end_all(self) -> None:
         """End what runs."""

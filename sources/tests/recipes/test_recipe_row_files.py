@@ -6,6 +6,8 @@ from pathlib import Path
 
 from pdpp_kernel.source_item import Skipped, SourceItem, SourceRecord
 from pdpp_sources.common.export import open_export
+from pdpp_sources.recipes.recipe_file import parse_recipe
+from pdpp_sources.recipes.recipe_reader import RecipeSource
 from pdpp_sources.recipes.recipe_shelf import shipped_recipes
 from pdpp_sources.registry import readings, with_outside
 from sources.tests.reading import checked
@@ -37,3 +39,33 @@ def test_a_name_that_leads_out_of_the_folder_finds_nothing(tmp_path: Path) -> No
     body = DAY_ONE["Kitchen.json"].replace(b'"ab12"', b'"../secret"')
     items = read({"Kitchen.json": body, "photos/ab12.jpeg": b"x", "secret.jpeg": b"y"}, tmp_path)
     assert not any(item.blobs for item in items if isinstance(item, SourceRecord))
+
+
+BESIDE = """
+recipe = 1
+key = "walks"
+name = "Walks"
+detail = "Where you walked."
+how_to_export = "Ask."
+
+[[stream]]
+name = "walks"
+label = "Walks"
+detail = "Each walk."
+has = ["at", "picture"]
+key = ["at"]
+file = "{picture}"
+
+[stream.fields]
+at = "at"
+"""
+
+
+def test_files_may_lie_beside_their_rows_and_a_row_without_one_is_told(tmp_path: Path) -> None:
+    recipe = RecipeSource(parse_recipe(BESIDE, "walks.toml"))
+    files = {"walks.csv": b"at,picture\nnoon,a\nnight,\n", "a.jpeg": b"x"}
+    with open_export(as_folder(files, tmp_path)) as export:
+        (reading,) = readings(export, sources=(recipe,))
+        items = list(checked(recipe, reading.items()))
+    assert [len(item.blobs) for item in items if isinstance(item, SourceRecord)] == [1, 0]
+    assert [i.code for i in items if isinstance(i, Skipped)] == ["missing_attachment"]

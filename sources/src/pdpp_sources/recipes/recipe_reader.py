@@ -59,8 +59,10 @@ class RecipeSource:
     def recognize(self, export: Export) -> Claim | None:
         """Claim the files that are called so and whose first row has what it must."""
         mine = [member for member in export.members if streams_in(member, self.recipe)]
-        folders = files_beside(mine, self.recipe)
-        theirs = [m for m in export.members if folders and lies_in(m, folders)]
+        folders, rows = files_beside(mine, self.recipe), {member.name for member in mine}
+        theirs = [
+            m for m in export.members if folders and m.name not in rows and lies_in(m, folders)
+        ]
         return claim([*mine, *theirs], "its files are named and built so")
 
     def read(self, export: Export, start: int = 0) -> Iterator[SourceItem]:

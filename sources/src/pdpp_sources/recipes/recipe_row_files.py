@@ -43,12 +43,14 @@ class RowFiles:
         folder, _, place = pattern.removesuffix("}").partition("{")
         name = PurePosixPath(written(value_at(values, (place,))) or "").name
         path = PurePosixPath(self.of.name).parent / folder / name
-        member = self.members.get(str(path)) or self.members.get(without_ending(str(path)))
-        filename = one_line(PurePosixPath(member.name).name if member and name else name, 255)
+        member = self._called(str(path)) if name else None
+        filename = one_line(PurePosixPath(member.name).name if member else name, 255)
         facts: Data = {
             "filename": or_none(filename),
             "mime_type": kind_of(filename),
             "size_bytes": None,
         }
-        found = member if name else None
-        yield from with_file(replace(record, data=record.data | facts), found)
+        yield from with_file(replace(record, data=record.data | facts), member)
+
+    def _called(self, path: str) -> ExportMember | None:
+        return self.members.get(path) or self.members.get(without_ending(path))

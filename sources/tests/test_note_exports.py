@@ -32,6 +32,14 @@ def test_a_note_of_bear_is_the_same_in_the_next_backup(tmp_path: Path) -> None:
     assert [note["id"] for note in first] == [note["id"] for note in second]
 
 
+def test_of_two_backups_of_bear_a_note_is_read_once_and_the_other_is_told(tmp_path: Path) -> None:
+    later = {name.replace("Backup", "Backup 2"): body for name, body in BEAR.items()}
+    items = read_path(as_folder(BEAR | later, tmp_path))
+    ids = [note["id"] for note in records_of(items, "notes")]
+    assert len(ids) == len(set(ids)) == 2
+    assert skips_of(items) == ["duplicate_id"] * 2
+
+
 def test_a_bundle_of_another_program_is_a_note_called_as_it(tmp_path: Path) -> None:
     files: Files = {
         "Rye.textbundle/text.txt": b"Knead it.",

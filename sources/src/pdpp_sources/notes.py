@@ -32,7 +32,15 @@ from pdpp_sources.common.declaration import (
 from pdpp_sources.common.errors import BadRecord, MemberDamaged
 from pdpp_sources.common.export import Export, ExportMember
 from pdpp_sources.common.resume_point import BOOKMARK
-from pdpp_sources.common.source import Claim, beginning_at, claim, each_member, matching, one_record
+from pdpp_sources.common.source import (
+    Claim,
+    beginning_at,
+    claim,
+    each_member,
+    matching,
+    one_record,
+    without_repeats,
+)
 from pdpp_sources.common.text import decoded, one_line, printable
 from pdpp_sources.common.times import rendered
 from pdpp_sources.note_exports import NoteExports, NoteFacts, as_markdown
@@ -156,7 +164,8 @@ class NotesSource:
                 return _read_note(member, told.facts_of(member), unpacked=unpacked)
             return with_file(_file(member, unpacked), member)
 
-        return beginning_at(start, each_member(texts, read_member))
+        # Two backups of Bear hold a note of one id.
+        return beginning_at(start, without_repeats(each_member(texts, read_member)))
 
 
 def _tells_of_others(note: ExportMember) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from io import BytesIO
 
 import pytest
@@ -10,6 +11,7 @@ from pdpp_kernel.source_item import FileText, TextState
 from pdpp_sources.file_texts import picture_text
 from pdpp_sources.file_texts.reader import read_text
 from pdpp_sources.reader_process import CostlyPlaces, ReaderProcess
+from sources.tests.specimens import documents
 
 needs_tesseract = pytest.mark.skipif(
     picture_text.language_folder() is None, reason="the extra ocr, and tesseract-ocr-eng"
@@ -60,6 +62,27 @@ def test_a_picture_without_words_is_empty() -> None:
 def test_a_picture_of_too_many_pixels_is_told_and_not_unpacked() -> None:
     huge = scan("PNG", "", size=(50_000, 1_000))
     assert read_text(huge, "image/png", "huge.png").state is TextState.TOO_COSTLY
+
+
+@needs_tesseract
+def test_a_picture_of_too_many_pixels_in_a_pdf_costs_its_page_alone() -> None:
+    picture = zlib.compress(bytes(50_000 * 1_000 // 8))
+    page = b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents %d 0 R /Resources %s >>"
+    words = b"BT /F1 12 Tf 72 720 Td (The other page) Tj ET"
+    kind = b"<< /Subtype /Image /Width 50000 /Height 1000 /BitsPerComponent 1"
+    kind += b" /ColorSpace /DeviceGray /Filter /FlateDecode /Length %d >>" % len(picture)
+    objects = [
+        b"<< /Type /Catalog /Pages 2 0 R >>",
+        b"<< /Type /Pages /Kids [4 0 R 6 0 R] /Count 2 >>",
+        b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
+        page % (5, b"<< /XObject << /I 8 0 R >> >>"),
+        b"<< /Length 5 >>\nstream\n/I Do\nendstream",
+        page % (7, b"<< /Font << /F1 3 0 R >> >>"),
+        b"<< /Length %d >>\nstream\n%s\nendstream" % (len(words), words),
+        kind + b"\nstream\n" + picture + b"\nendstream",
+    ]
+    text = said(documents.pdf_of(objects), "application/pdf", "a.pdf")
+    assert text == FileText(TextState.TOO_COSTLY, "The other page")
 
 
 @needs_tesseract

@@ -67,6 +67,10 @@ def test_the_report_of_a_mail_that_could_not_be_delivered_is_text() -> None:
     assert found == FileText(TextState.READ, "Status: 5.1.1")
 
 
+def test_a_text_that_begins_as_the_name_of_bitmaps_is_text() -> None:
+    assert read_text(b"BMW, invoice of May", OCTETS, "a").state is TextState.READ
+
+
 NOTHING = {
     "nothing in it": (b"", "text/plain", "a.txt", TextState.EMPTY),
     "nothing in a document": (b"", "application/msword", "a.doc", TextState.EMPTY),

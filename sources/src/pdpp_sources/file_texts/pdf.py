@@ -13,7 +13,7 @@ from pypdf.errors import PyPdfError
 from pdpp_kernel.source_item import TextState
 from pdpp_kernel.system.picture_languages import language_folder
 from pdpp_sources.file_texts.draft import Draft, EnoughRead, NoText
-from pdpp_sources.file_texts.picture_text import words_of
+from pdpp_sources.file_texts.picture_text import check_size, words_of
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -27,27 +27,42 @@ def read_pdf(content: bytes, draft: Draft) -> None:
 
     Raises: NoText, EnoughRead.
     """
-    reader = _opened(content)
+    reader, too_large = _opened(content), None
     for number in range(len(reader.pages)):
         draft.goes_on()
         try:
             page = reader.pages[number].extract_text()
             if not page.strip() and language_folder() is not None:
                 page = "\n".join(map(words_of, _pictures(reader.pages[number])))
-        except (MemoryError, EnoughRead, NoText):
+        except (MemoryError, EnoughRead):
             raise
+        except NoText as reason:  # of its picture; the other pages are read
+            too_large = reason
         except Exception:  # noqa: BLE001 (the library raises whatever a damaged page leads to)
             draft.is_damaged = True
         else:
             draft.add(page + "\n\n")
+    if too_large is not None:
+        raise too_large
 
 
 def _pictures(page: PageObject) -> Iterator[Image]:
-    """The pictures of a page without text: a scan."""
-    for held in page.images:
-        picture: Image | None = cast("Any", held).image
+    """The pictures of a page without text: a scan. Raises: NoText, where one is too large."""
+    for place in page.images.keys():  # noqa: SIM118 (not those of a mapping)
+        check_size(*_size_of(page, [place] if isinstance(place, str) else place))
+        picture: Image | None = cast("Any", page.images[place]).image
         if picture is not None and min(picture.size) >= _SMALLEST_SIDE:
             yield picture
+
+
+def _size_of(page: PageObject, place: list[str]) -> tuple[int, int]:
+    """How wide and high a picture says it is, in pixels; of one among the page's words nothing."""
+    held: Any = page
+    for name in place:
+        if name not in (found := held["/Resources"].get("/XObject", {})):
+            return 0, 0
+        held = found[name]
+    return held["/Width"], held["/Height"]
 
 
 def _opened(content: bytes) -> PdfReader:

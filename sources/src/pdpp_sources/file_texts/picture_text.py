@@ -7,6 +7,7 @@ make stay as few; it reads its languages from the system's folder alone. Measure
 
 from __future__ import annotations
 
+import re
 from contextlib import suppress
 from functools import lru_cache
 from io import BytesIO
@@ -19,7 +20,8 @@ from pdpp_sources.file_texts.draft import Draft, NoText
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-MARKS = (b"\x89PNG\r\n", b"\xff\xd8\xff", b"II*\x00", b"MM\x00*", b"BM")
+MARKS = (b"\x89PNG\r\n", b"\xff\xd8\xff", b"II*\x00", b"MM\x00*")
+_BITMAP = re.compile(rb"BM.{4}\x00{4}", re.DOTALL)  # by two letters a text may begin, too
 _MOST_PIXELS = 40_000_000
 _LONGEST_SIDE = 3_000  # a larger picture is read smaller
 _MOST_PAGES = 100
@@ -28,7 +30,7 @@ _MOST_PAGES = 100
 def is_picture(content: bytes) -> bool:
     """Whether a file begins as one of the pictures that are read."""
     is_webp = content.startswith(b"RIFF") and content[8:12] == b"WEBP"
-    return content.startswith(MARKS) or is_webp
+    return content.startswith(MARKS) or is_webp or _BITMAP.match(content) is not None
 
 
 def read_picture(content: bytes, draft: Draft) -> None:
@@ -46,10 +48,15 @@ def read_picture(content: bytes, draft: Draft) -> None:
             draft.add(words_of(page) + "\n\n")
 
 
+def check_size(width: int, height: int) -> None:
+    """Raises: NoText, where a picture has more pixels than are unpacked."""
+    if width * height > _MOST_PIXELS:
+        raise NoText(TextState.TOO_COSTLY)
+
+
 def words_of(picture: Image) -> str:
     """The words of one page. Raises: NoText, where it is too large."""
-    if picture.width * picture.height > _MOST_PIXELS:
-        raise NoText(TextState.TOO_COSTLY)
+    check_size(picture.width, picture.height)
     with suppress(ValueError):  # of a JPEG, which is unpacked no larger than it is read
         picture.draft("L", (_LONGEST_SIDE, _LONGEST_SIDE))
     grey = picture.convert("L")

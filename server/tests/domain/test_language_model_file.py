@@ -30,9 +30,10 @@ def test_what_is_kept_is_what_is_mapped(tmp_path: Path) -> None:
     assert [(a.dtype, a.tolist()) for a in found] == [(a.dtype, a.tolist()) for a in ARRAYS]
 
 
-def test_those_of_other_versions_go(tmp_path: Path) -> None:
+def test_those_of_other_versions_go_and_those_that_were_never_finished(tmp_path: Path) -> None:
     first, second = tmp_path / "language_model.00000001", tmp_path / "language_model.00000002"
     (tmp_path / "language_model.cpython-311.pyc").touch()
+    (tmp_path / "language_model.new-killed00").touch()
     keep(ARRAYS, first)
     keep(ARRAYS, second)
     names = {path.name for path in tmp_path.iterdir()}
@@ -43,7 +44,9 @@ def test_a_damaged_file_is_none(tmp_path: Path) -> None:
     path = tmp_path / "language_model.00000001"
     keep(ARRAYS, path)
     whole = path.read_bytes()
-    for damaged in (b"", whole[:40], whole[:-1], whole[:-100] + b"x" + whole[-99:]):
+    length = whole[:11] + b"\x05" + whole[12:]  # of the first array
+    content = whole[:-100] + b"x" + whole[-99:]
+    for damaged in (b"", whole[:40], whole[:-1], bytes(64), length, content):
         path.write_bytes(damaged)
         assert mapped(path) is None
 

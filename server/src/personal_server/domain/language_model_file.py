@@ -26,12 +26,13 @@ from py3langid.langid import MODEL_DIR, MODEL_FILE
 
 from personal_server.domain.language_names import STEMLESS, STEMMERS
 
-_FORM = 1  # raised where what is kept has to be made anew
+_FORM = 2  # raised where what is kept has to be made anew
 _NAME = "language_model"
+_NEW = f"{_NAME}.new-"
 _FOLDER = Path(cache_from_source(__file__)).parent
 _ROW_BITS = 8  # a row of the automaton has a place for each byte
 _ALIGNED, _PIECE_BYTES = 64, 1 << 20
-_HEAD = struct.Struct(">I6Q12x")
+_SUM, _LENGTHS = struct.Struct(">I"), struct.Struct(">6Q12x")
 
 
 class ModelArrays(NamedTuple):
@@ -107,37 +108,42 @@ def keep(arrays: ModelArrays, path: Path) -> None:
     """Write a file whole, in the place of those of other versions.
 
     It begins with a sum of all that follows and the lengths of the arrays, which stand in the order
-    of their fields, each at a multiple of so many bytes.  Raises: OSError.
+    of their fields, each at a multiple of so many bytes.  What a process left that was killed here
+    goes, too; one that still writes finds this file instead.  Raises: OSError.
     """
     contents = [array.tobytes() for array in arrays]
-    lengths = [len(content) for content in contents]
-    padded = [content + bytes(-len(content) % _ALIGNED) for content in contents]
+    lengths = _LENGTHS.pack(*map(len, contents))
+    summed = [lengths, *(content + bytes(-len(content) % _ALIGNED) for content in contents)]
     total = 0
-    for content in padded:
+    for content in summed:
         total = zlib.crc32(content, total)
     path.parent.mkdir(exist_ok=True)
-    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f"{_NAME}.new-", delete=False) as new:
+    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=_NEW, delete=False) as new:
         written = Path(new.name)
         try:
-            new.write(_HEAD.pack(total, *lengths))
-            new.writelines(padded)
+            new.write(_SUM.pack(total))
+            new.writelines(summed)
             new.flush()
             written.chmod(0o644)
             written.replace(path)
         except BaseException:
             written.unlink(missing_ok=True)
             raise
-    for other in path.parent.glob(f"{_NAME}.????????"):
-        if other != path:
-            other.unlink(missing_ok=True)
+    for names in (f"{_NAME}.????????", f"{_NEW}*"):
+        for other in path.parent.glob(names):
+            if other != path:
+                other.unlink(missing_ok=True)
 
 
 def mapped(path: Path) -> ModelArrays | None:
     """What was kept, unless it is missing or damaged."""
     try:
         with path.open("rb") as file:
-            total, *lengths = _HEAD.unpack(file.read(_HEAD.size))
-            summed = 0  # of what is read: a page that was looked at through the map stays in it
+            (total,) = _SUM.unpack(file.read(_SUM.size))
+            packed = file.read(_LENGTHS.size)
+            lengths = _LENGTHS.unpack(packed)
+            summed = zlib.crc32(packed)
+            # of what is read: a page that was looked at through the map stays in it
             while piece := file.read(_PIECE_BYTES):
                 summed = zlib.crc32(piece, summed)
             content = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
@@ -145,7 +151,7 @@ def mapped(path: Path) -> ModelArrays | None:
         return None
     if summed != total:
         return None
-    at, found = _HEAD.size, list[NDArray[Any]]()
+    at, found = _SUM.size + _LENGTHS.size, list[NDArray[Any]]()
     for length, kind in zip(lengths, _TYPES, strict=True):
         found.append(np.frombuffer(content[at : at + length], kind))
         at += length + -length % _ALIGNED

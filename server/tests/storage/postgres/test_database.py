@@ -124,6 +124,37 @@ def test_a_schema_that_another_role_may_change_is_not_used(
 
 
 @pytest.mark.usefixtures("neighbours")
+@pytest.mark.parametrize("owner", [OURS, "pg_database_owner", "CURRENT_USER"])
+def test_a_schema_that_superusers_beside_its_role_may_change_is_used(
+    tmp_path: Path, name: str, owner: str
+) -> None:
+    """`public` is of `pg_database_owner`, who is a superuser here."""
+    say(f"CREATE SCHEMA {name} AUTHORIZATION {owner}")
+    say(f"GRANT ALL ON SCHEMA {name} TO {OURS}, pg_database_owner, CURRENT_USER")
+    opened(tmp_path, name, server().url(OURS)).close()
+
+
+@pytest.mark.usefixtures("neighbours")
+def test_the_schema_of_a_database_of_another_role_is_not_used(tmp_path: Path, name: str) -> None:
+    say(f"CREATE DATABASE theirs OWNER {OTHER} ENCODING 'UTF8' TEMPLATE template0")
+    try:
+        with administrator("theirs") as connection:
+            statement = f"CREATE SCHEMA {name} AUTHORIZATION pg_database_owner"
+            connection.execute(f"{statement}; GRANT USAGE ON SCHEMA {name} TO {OURS}".encode())
+        with pytest.raises(ForeignSchema, match="ALTER SCHEMA"):
+            opened(tmp_path, name, server().url(OURS, database="theirs"))
+        opened(tmp_path, name, server().url(OTHER, database="theirs")).close()
+    finally:
+        say("DROP DATABASE theirs")
+
+
+@pytest.mark.usefixtures("neighbours")
+def test_a_role_of_the_group_that_owns_a_schema_uses_it(tmp_path: Path, name: str) -> None:
+    say(f"GRANT {OTHER} TO {OURS}; CREATE SCHEMA {name} AUTHORIZATION {OTHER}")
+    opened(tmp_path, name, server().url(OURS)).close()
+
+
+@pytest.mark.usefixtures("neighbours")
 @pytest.mark.parametrize("is_made", [False, True])
 def test_what_a_role_keeps_in_its_schema_is_closed_to_its_neighbours(
     tmp_path: Path, name: str, *, is_made: bool

@@ -9,17 +9,19 @@ from __future__ import annotations
 
 from personal_server.storage.sql.driver import Session
 
-# A superuser reads everything as it is; a session of one has every role.
+# A superuser reads everything as it is; a session of one has every role.  The role 0 is everybody;
+# `pg_database_owner`, which owns `public`, is whoever owns the database.
 _CHANGED_BY_OTHERS = """
-SELECT 1 FROM pg_namespace JOIN pg_roles AS owner ON owner.oid = nspowner
-WHERE nspname = ? AND (
-  NOT (owner.rolsuper OR pg_has_role(nspowner, 'USAGE'))
-  OR EXISTS (
-    SELECT 1 FROM aclexplode(nspacl)
-    WHERE privilege_type = 'CREATE' AND grantee <> nspowner
-    AND (grantee = 0 OR NOT pg_has_role(grantee, 'USAGE'))
-  )
-)
+SELECT 1 FROM pg_namespace CROSS JOIN LATERAL (
+  SELECT nspowner AS changer
+  UNION SELECT grantee FROM aclexplode(nspacl) WHERE privilege_type = 'CREATE'
+) AS changers
+LEFT JOIN pg_roles AS named ON named.oid = changer
+LEFT JOIN pg_database ON named.rolname = 'pg_database_owner' AND datname = current_database()
+LEFT JOIN pg_roles AS meant ON meant.oid = coalesce(datdba, changer)
+WHERE nspname = ? AND meant.rolsuper IS NOT TRUE
+AND (changer = 0 OR NOT pg_has_role(changer, 'USAGE'))
+LIMIT 1
 """
 
 

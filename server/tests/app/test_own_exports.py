@@ -265,6 +265,23 @@ def test_one_that_unpacks_without_end_is_refused_before_it_is_unpacked(tmp_path:
     assert (code, printed["error"]["code"]) == (65, "export_unsafe")
 
 
+@pytest.mark.parametrize("method", [zipfile.ZIP_LZMA, zipfile.ZIP_BZIP2])
+def test_one_that_is_packed_as_none_of_ours_is_refused(tmp_path: Path, method: int) -> None:
+    path = exported(furnished(Machine(), tmp_path).store, tmp_path / "all.zip", "zip")
+    other, packed = tmp_path / "other.zip", bytearray()
+    with zipfile.ZipFile(path) as archive, zipfile.ZipFile(other, "w") as changed:
+        for each in archive.infolist():
+            is_lines = each.filename.endswith(".ndjson")
+            changed.writestr(each.filename, archive.read(each), method if is_lines else None)
+        first = next(each for each in changed.infolist() if each.compress_type == method)
+    packed += other.read_bytes()
+    begin = first.header_offset + 30 + len(first.filename) + 9  # behind what LZMA begins with
+    packed[begin : begin + first.compress_size - 9] = b"\xff" * (first.compress_size - 9)
+    other.write_bytes(packed)
+    code, printed = Machine().run("import", other)
+    assert (code, printed["error"]["code"]) == (65, "export_truncated")
+
+
 def test_documents_that_fill_the_memory_together_are_not_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

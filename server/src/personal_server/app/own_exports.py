@@ -52,6 +52,7 @@ from personal_server.upkeep.backup_signatures import signer_of_export
 MAX_DOCUMENT_BYTES = 64 * 1024 * 1024
 """Of all documents of an export together, which are in memory at once."""
 LONGEST_LINE_BYTES = MAX_LINE_BYTES + 64 * 1024  # an export adds stream and connection to a line
+_PACKED_BY = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}  # others take memory as a file says
 _LAST_LINE = b'{"object":"export_end",'
 
 Line = tuple[str, str, bytes]
@@ -261,7 +262,10 @@ class _Tar:
 
 
 class _Zip:
-    """Held to what any archive is: this process is not confined.  Raises: ExportUnsafe."""
+    """Held to what any archive is, and to how ours are packed: this process is not confined.
+
+    Raises: ExportUnsafe.
+    """
 
     def __init__(self, file: IO[bytes]) -> None:
         check_directory(cast("BinaryIO", file), file.seek(0, os.SEEK_END))
@@ -269,6 +273,7 @@ class _Zip:
         self._entries, refused = safe_entries(self._zip)
         self._names = frozenset(entry.filename for entry in self._entries)
         _require(not refused and len(self._entries) == len(self._zip.infolist()))
+        _require({entry.compress_type for entry in self._entries} <= _PACKED_BY)
 
     def members(self) -> Iterator[tuple[str, IO[bytes]]]:
         for member in self._entries:

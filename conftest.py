@@ -9,7 +9,7 @@ import hypothesis
 import pytest
 
 from tests.long_first import begun_with_long
-from tests.shared_collection import begun_at, modules_of
+from tests.shared_collection import begun_at, is_of_everything, modules_of
 
 pytest_plugins = ["tests.secrecy.plugin", "tests.reached.plugin", "tests.reruns"]
 if os.environ.get("PDPP_TEST_DATABASE") == "postgresql":  # noqa: TID251 (a setting of tests)
@@ -73,7 +73,7 @@ LONG = (
 def pytest_configure(config: pytest.Config) -> None:
     """Let each worker of a run of everything collect first what no other does."""
     worker: dict[str, Any] = getattr(config, "workerinput", {})
-    if worker and config.args_source is pytest.Config.ArgsSource.TESTPATHS:
+    if worker and is_of_everything(config):
         modules = modules_of(Path(config.rootpath, folder) for folder in config.args)
         number = int(worker["workerid"].removeprefix("gw"))
         config.args = [str(path) for path in begun_at(modules, number, worker["workercount"])]

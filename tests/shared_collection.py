@@ -9,6 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+import pytest
+
+
+def is_of_everything(config: pytest.Config) -> bool:
+    """Whether a run names nothing to collect and leaves nothing out.
+
+    What a module is named for is collected, whatever `--ignore` says.
+    """
+    named = config.args_source is not pytest.Config.ArgsSource.TESTPATHS
+    return not (named or config.getoption("ignore") or config.getoption("ignore_glob"))
+
 
 def modules_of(folders: Iterable[Path]) -> list[Path]:
     """The modules of tests below these folders, folder by folder, in the order of their names."""

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.shared_collection import begun_at, modules_of
+from tests.shared_collection import begun_at, is_of_everything, modules_of
 
 MODULES = [Path(name) for name in "abcdefghijk"]
 
@@ -25,3 +25,23 @@ def test_modules_are_found_folder_by_folder(tmp_path: Path) -> None:
     found = modules_of([tmp_path / "b", tmp_path / "a"])
     names = [str(module.relative_to(tmp_path)) for module in found]
     assert names == ["b/deeper/test_one.py", "b/test_two.py", "a/test_three.py"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "is_all"),
+    [
+        ((), True),
+        (("-k", "rain"), True),
+        (("a",), False),
+        (("--ignore=a",), False),
+        (("--ignore-glob=*/a",), False),
+    ],
+)
+def test_a_run_that_names_or_leaves_out_something_is_not_of_everything(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], *, is_all: bool
+) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "pytest.ini").write_text("[pytest]\ntestpaths = a\n", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    config = pytest.Config.fromdictargs({}, list(arguments))
+    assert is_of_everything(config) is is_all

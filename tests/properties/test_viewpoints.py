@@ -319,6 +319,7 @@ def test_a_page_shows_what_the_token_reads(
 ) -> None:
     monkeypatch.setattr("personal_server.console.record_pages.FIGURES_SECONDS", 60.0)
     monkeypatch.setattr("personal_server.console.stream_pages.FIGURES_SECONDS", 60.0)
+    monkeypatch.setattr("personal_server.console.search_chips.FIGURES_SECONDS", 60.0)
     world = make_world(seed)
     with open_store(kind, tmp_path) as store:
         furnish(store, world)

@@ -23,3 +23,4 @@ def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Counts beside a list are given up after a fifth of a second: here a busy machine has more."""
     monkeypatch.setattr("personal_server.console.record_pages.FIGURES_SECONDS", 60.0)
     monkeypatch.setattr("personal_server.console.stream_pages.FIGURES_SECONDS", 60.0)
+    monkeypatch.setattr("personal_server.console.search_chips.FIGURES_SECONDS", 60.0)

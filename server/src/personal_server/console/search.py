@@ -121,7 +121,14 @@ class SearchPages:
                         "told": _told(path, msgspec.to_builtins(answer.meta), query_kept),
                     }
         if "hits" in result:
-            places = found_places(viewpoint.reads, query_kept, shown, filled, result["count"])
+            places = found_places(
+                viewpoint.reads,
+                query_kept,
+                shown,
+                filled,
+                result["count"],
+                is_least=bool(result["told"]["incomplete"]),
+            )
             kinds, today = dict(streams), self._today(viewpoint)
             result["chips"] = chips_of(path, query_kept, places, accounts, kinds, today)
             result["is_of_page"] = not places.is_all

@@ -64,12 +64,15 @@ def found_places(
     shown: Sequence[Order],
     filled: frozenset[Order],
     total: int | None,
+    *,
+    is_least: bool,
 ) -> FoundPlaces:
     """Where the hits of a search are: all of them, or those of the shown page.
 
-    Shapes: `filled` are the sources that hold records, `total` is how many hits the search counted.
+    Shapes: `filled` are the sources that hold records, `total` is how many hits the search counted,
+    `is_least` says that there may be more.
     """
-    on_page = FoundPlaces(Counter(shown), is_all=total == len(shown))
+    on_page = FoundPlaces(Counter(shown), is_all=total == len(shown) and not is_least)
     if on_page.is_all or total is None:
         return on_page
     counts: dict[Order, int] = {}

@@ -368,7 +368,7 @@ def test_figures_are_forgotten_in_time(memory: Any, age_ns: int, left: set[int])
 
 @pytest.mark.parametrize(
     ("age_days", "dismissed", "is_kept"),
-    [(34, True, True), (35, True, False), (179, False, True), (180, False, False)],
+    [(89, True, True), (90, True, False), (179, False, True), (180, False, False)],
 )
 def test_alarms_are_forgotten_in_time(
     memory: Any, age_days: int, *, dismissed: bool, is_kept: bool

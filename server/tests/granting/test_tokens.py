@@ -12,6 +12,8 @@ from personal_server.consent.credentials import secret_hash
 from personal_server.consent.unusual_reading import said_of
 from personal_server.granting.audit import Acting
 from personal_server.granting.codes import Redemption
+from personal_server.granting.reading_alarms import dismiss_alarms
+from personal_server.granting.retention import sweep
 from personal_server.granting.tokens import Issued, Refresh, Rotating, details_of, network_near
 from personal_server.reading.tokens import TokenUses
 from personal_server.storage.authorization_rows import (
@@ -159,6 +161,23 @@ def test_who_asks_once_after_each_renewal_is_told_to_the_owner(
     # a day apart at the least, and each after three more
     assert told == [0, 0, 1, 1, 1, 2, 2]
     assert {alarm.detail["repeats"] for alarm in bench.rows(ReadingAlarmRow)} == {3}
+
+
+def test_what_the_owner_dismissed_is_not_told_again_with_the_next_lost_answer(
+    bench: Any, first: Issued, rotate: Any
+) -> None:
+    lasting(bench)
+    second = rotate(first.refresh_token)
+    for _ in range(3):
+        rotate(first.refresh_token)
+    (alarm,) = bench.rows(ReadingAlarmRow)
+    with bench.store.write() as writer:
+        dismiss_alarms(writer, alarm.held_id, CLIENT, bench.now_ns)
+    bench.now_ns += 40 * DAY
+    sweep(bench.store, bench.now_ns)
+    rotate(second.refresh_token)
+    rotate(second.refresh_token)
+    assert [each.alarm_id for each in bench.rows(ReadingAlarmRow)] == [alarm.alarm_id]
 
 
 def row_of(bench: Any, issued: Issued) -> TokenRow:

@@ -86,6 +86,23 @@ def test_a_picture_of_too_many_pixels_in_a_pdf_costs_its_page_alone() -> None:
 
 
 @needs_tesseract
+def test_a_scan_that_lies_among_the_words_of_a_page_is_read() -> None:
+    from PIL import Image  # noqa: PLC0415 (of the extra)
+
+    with Image.open(BytesIO(scan("PNG", "Invoice"))) as picture:
+        grey = picture.tobytes().hex().encode()
+    content = b"q 900 0 0 200 0 0 cm BI /W 900 /H 200 /BPC 8 /CS /G /F /AHx ID " + grey + b"> EI Q"
+    objects = [
+        b"<< /Type /Catalog /Pages 2 0 R >>",
+        b"<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
+        b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 900 200] /Contents 4 0 R >>",
+        b"<< /Length %d >>\nstream\n%s\nendstream" % (len(content), content),
+    ]
+    text = read_text(documents.pdf_of(objects), "application/pdf", "a.pdf")
+    assert text == FileText(TextState.READ, "Invoice")
+
+
+@needs_tesseract
 @pytest.mark.parametrize("content", [PNG_HEAD, PNG_HEAD + b"\x00" * 1000, b"\xff\xd8\xff" * 99])
 def test_a_damaged_picture_is_told(content: bytes) -> None:
     assert read_text(content, "image/png", "a.png").state is TextState.DAMAGED

@@ -59,7 +59,7 @@ def _size_of(page: PageObject, place: list[str]) -> tuple[int, int]:
     """How wide and high a picture says it is, in pixels; of one among the page's words nothing."""
     held: Any = page
     for name in place:
-        if name not in (found := held["/Resources"].get("/XObject", {})):
+        if name not in (found := held.get("/Resources", {}).get("/XObject", {})):
             return 0, 0
         held = found[name]
     return held["/Width"], held["/Height"]

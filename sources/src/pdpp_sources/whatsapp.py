@@ -91,7 +91,8 @@ _UNNAMED = message(
     "people. For another name, put the file into a folder with that name, import "
     "it from there, and delete this chat"
 )
-_CROWD = message("only the first %(most)s people are named", most=2000)
+_MOST_PEOPLE = 2000
+_CROWD = message("only the first %(most)s people are named", most=_MOST_PEOPLE)
 _YEARS_TAKEN = message(
     "the dates have no year; the import assumed the last such date before the file was made"
 )
@@ -155,7 +156,6 @@ _DELETED = re.compile(rf"(?:{_DELETED_WORDS})\s?[.。।]?", re.IGNORECASE)
 _NAMES_NO_CHAT = re.compile(r"_?chat(?:[ _-]?\(?\d{1,4}\)?)?", re.IGNORECASE)
 _HEAD_BYTES = 64 * 1024  # a group joined by link begins with many notices
 _MOST_NAMED = 5
-_MOST_PEOPLE = 2000
 _SAID_BY_NOBODY = ("notice", "deleted")
 _LEFT_OUT = re.compile(r"^<[^<>\n]{3,50}>$")
 CHATS = StreamForm(

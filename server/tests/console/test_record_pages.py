@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 from urllib.parse import unquote
 
@@ -11,9 +12,12 @@ from personal_server.domain.disclosure import AskedDetail
 from personal_server.enforcement.queries import RecordsQuery, Selectors
 from personal_server.reading.owner import OwnerReads
 from personal_server.reading.records import read_records
+from personal_server.semantics.index import PassageIndex
+from personal_server.storage.catalog import KnownDeclarations
 from server.tests.cli.test_disclosures import entry
 from server.tests.console.browsing import Browser, Page, marked, numbers, words
 from server.tests.console.household import CHECKING, HOME, WORK, Household
+from server.tests.semantics.tiny import TinyEmbedder
 
 MESSAGES = f"/owner/records/{HOME}/messages"
 
@@ -392,6 +396,16 @@ def test_chips_count_all_hits_of_a_search_or_say_that_they_are_of_a_page(
     widened = browser.get("/owner/search?q=secret+stays+zeppelin")  # no record holds all of these
     assert marked(widened, "of-page")
     assert not marked(widened, "chip-count")
+
+
+def test_a_search_by_meaning_that_looked_everywhere_has_not_stopped(house: Household) -> None:
+    house.reads = replace(house.reads, embedder=TinyEmbedder())
+    house.app = house.console()
+    browser = house.signed_in()
+    PassageIndex(house.records, KnownDeclarations(), TinyEmbedder, sleep=lambda _: None)()
+    page = browser.get("/owner/search?q=zeppelin&until=1990-01-01")
+    assert not marked(page, "stopped")
+    assert marked(page, "narrowed")
 
 
 def test_a_hit_says_its_words_once(browser: Browser) -> None:

@@ -41,6 +41,8 @@ KEPT = ("q", *NARROWING, "sort")
 PAGE_CHARS = 200_000
 PAGE_SECONDS = 10.0
 WORDS_SHOWN = 5
+# What a search has left to look at, in its `recall`.
+_LEFT = ("truncated", "pending_index_count", "unembedded_record_count")
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +120,12 @@ class SearchPages:
                         "next": f"{path}?{urlencode({**query_kept, 'cursor': more})}"
                         if more
                         else None,
-                        "told": _told(path, msgspec.to_builtins(answer.meta), query_kept),
+                        "told": _told(
+                            path,
+                            msgspec.to_builtins(answer.meta),
+                            query_kept,
+                            is_lost=any(w.code == "source_unavailable" for w in answer.warnings),
+                        ),
                     }
         if "hits" in result:
             places = found_places(
@@ -221,10 +228,14 @@ def pieces(text: str, begin: int, ranges: Sequence[Sequence[int]]) -> tuple[tupl
     return tuple((said(text, len(text)), matches) for text, matches in stretches if text)
 
 
-def _told(path: str, meta: object, query_kept: Mapping[str, str]) -> dict[str, object]:
+def _told(
+    path: str, meta: object, query_kept: Mapping[str, str], *, is_lost: bool
+) -> dict[str, object]:
     """What is said of the search as a whole: how it was widened, near words, what was left out."""
     said_of = cast("dict[str, Any]", meta)
     relaxed: dict[str, Any] = said_of.get("relaxed") or {}
+    recall: dict[str, Any] = said_of.get("recall") or {}
+    is_least = said_of.get("count_accuracy") == "lower_bound"
     near = [
         (cut(word["value"], CELL_CHARS), f"{path}?{urlencode({**query_kept, 'q': word['value']})}")
         for word in said_of.get("near", ())[:WORDS_SHOWN]
@@ -239,6 +250,8 @@ def _told(path: str, meta: object, query_kept: Mapping[str, str]) -> dict[str, o
         "ignored": [cut(word, CELL_CHARS) for word in said_of.get("ignored_words", ())][
             :WORDS_SHOWN
         ],
-        "incomplete": said_of.get("count_accuracy") == "lower_bound",
+        "incomplete": is_least,
+        # by meaning there may always be more, and a search that looked everywhere has not stopped
+        "stopped": is_lost or any(map(recall.get, _LEFT)) or (is_least and "mode" not in recall),
         "narrowed": not query_kept.keys().isdisjoint(NARROWING),
     }

@@ -7,7 +7,6 @@ import select
 import signal
 import subprocess
 import sys
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -114,7 +113,5 @@ def test_all_end_with_the_process_that_started_them() -> None:
         ours = [os.pidfd_open(each) for each in map(int, starting.stdout.readline().split())]
         starting.communicate(timeout=60)
     for each in ours:
-        with suppress(ProcessLookupError):
-            signal.pidfd_send_signal(each, 0)
-            assert select.select([each], [], [], 60)[0]
+        assert select.select([each], [], [], 60)[0]  # readable once the process has ended
         os.close(each)

@@ -150,6 +150,8 @@ def test_a_mailbox_is_signed_in_to_at_its_provider(commands: Commands, tmp_path:
         (tmp_path / "data" / FILE).unlink()
         assert commands.run("password", "ada@example.org") != 0
         assert commands.run("sign-in", "ada@example.org") == 64
+        assert "pdpp feed password" not in commands.out  # which would be refused
+        assert f"--oauth {provider.address}" in commands.out
         assert commands.run("sign-in", "ada@example.org", "--client-id", "d") == 64
         assert commands.run("sign-in", "ada@example.org", *asks, "--client-id", "d") == 0
         assert provider.asked == {"client_id": "d", "scope": "mail"}

@@ -19,7 +19,7 @@ from pdpp_mcp_server.commands.failures_shown import CommandError
 from pdpp_mcp_server.commands.tables import minute, plain, words
 from pdpp_mcp_server.rs_client.authorization_flows import DeviceOffer, PollWait
 from pdpp_mcp_server.rs_client.discovery import network_exchange
-from personal_server.app.account_sign_ups import new_password
+from personal_server.app.account_sign_ups import new_password, sign_in_command
 from personal_server.app.feed_secrets import FeedSecrets
 from personal_server.app.mailbox_runs import KIND, MailPlace
 from personal_server.app.oauth_access import access_of
@@ -28,6 +28,7 @@ from personal_server.app.stores import Stores
 from personal_server.cli.feed_lines import Flag, feed_named
 from personal_server.cli.kept_data import open_kept_stores
 from personal_server.feeds.fetched_batches import FetchTrouble
+from personal_server.storage.feed_rows import FeedRow
 
 
 @dataclass(frozen=True)
@@ -125,23 +126,24 @@ def sign_in(
         except FetchTrouble as trouble:
             raise CommandError(trouble.code, "The feed has no address.", "Add it again.") from None
         client = (
-            options.client()
-            if options.is_wanted(has_client=True)
-            else _kept_client(stores, row.feed_id)
+            options.client() if options.is_wanted(has_client=True) else _kept_client(stores, row)
         )
         text, ends_ns = signed_in(client, user, stores.clock(), with_browser=options.browser)
         new_password(stores, row, text, ends_ns)
     words().print("Signed in. The feed goes on." + ends_hint(ends_ns), markup=False)
 
 
-def _kept_client(stores: Stores, feed_id: str) -> OAuthClient:
+def _kept_client(stores: Stores, feed: FeedRow) -> OAuthClient:
     """The client by which the feed signed in last.  Raises: CommandError."""
-    access = access_of(FeedSecrets.of(stores).password(feed_id) or "")
+    access = access_of(FeedSecrets.of(stores).password(feed.feed_id) or "")
     if access is None:
+        command = sign_in_command(stores, feed)
         raise CommandError(
             "usage",
             "No client id is stored for this feed.",
-            "Name the client: --oauth and --client-id. Or give a password: pdpp feed password",
+            "Name the client: --oauth and --client-id. Or give a password: pdpp feed password"
+            if command is None
+            else f"Name the client: pdpp {command}",
         )
     provider = provider_named(access.provider, access.scope, network_exchange)
     return OAuthClient(access.provider, provider, access.client_id, access.client_secret)

@@ -8,7 +8,7 @@ from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 
-_KINDS = ("image/png", "image/jpeg", "image/tiff", "image/webp", "image/bmp")
+PICTURES = ("image/png", "image/jpeg", "image/tiff", "image/webp", "image/bmp")
 _FOLDERS = (
     *(f"/usr/share/tesseract-ocr/{version}/tessdata" for version in ("5", "4.00")),
     *("/usr/share/tessdata", "/usr/local/share/tessdata", "/opt/homebrew/share/tessdata"),
@@ -27,7 +27,7 @@ def language_folder() -> Path | None:
 
 def reads(kind: str) -> bool:
     """Whether the words of pictures of a kind are read on this machine."""
-    return kind in _KINDS and language_folder() is not None
+    return kind in PICTURES and language_folder() is not None
 
 
 def languages_in(folder: Path) -> list[str]:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 
 from pdpp_kernel.source_item import FileText, TextState
+from pdpp_kernel.system.picture_languages import PICTURES
 from pdpp_sources.common.attachments import UNKNOWN_KIND, kind_of
 from pdpp_sources.common.html_text import html_to_text
 from pdpp_sources.common.text import decoded, printable
@@ -30,6 +31,8 @@ _WRITTEN = re.compile(
 )
 _MAIL = frozenset({"message/rfc822", "message/global"})
 _PAGES = frozenset({"text/html", "application/xhtml+xml"})
+# What is said to be one of these and is whole begins as they do, and was read by that.
+_KNOWN_BY_CONTENT = frozenset({"application/pdf", *PICTURES})
 Reader = Callable[[bytes, Draft], None]
 
 
@@ -107,6 +110,8 @@ def _by_content(content: bytes, kind: str, draft: Draft) -> bool:
 
 def _written(content: bytes, kind: str) -> str:
     """The content as text. Raises: NoText, if it is none."""
+    if kind in _KNOWN_BY_CONTENT:
+        raise NoText(TextState.DAMAGED)
     if content.startswith(_WIDE):
         return printable(content.decode("utf-16", "replace"))
     if b"\x00" in content[:_HEAD_BYTES]:
@@ -114,8 +119,7 @@ def _written(content: bytes, kind: str) -> str:
     if _WRITTEN.fullmatch(kind):
         return decoded(content)
     if kind != UNKNOWN_KIND:
-        is_broken = kind == "application/pdf"  # it would have been known by how it begins
-        raise NoText(TextState.DAMAGED if is_broken else TextState.OTHER_KIND)
+        raise NoText(TextState.OTHER_KIND)
     try:
         return printable(content.decode())
     except UnicodeDecodeError:

@@ -129,7 +129,7 @@ def _print_absent(tally: ImportTally, out: Console) -> None:
 def _texts_shown(texts: Mapping[str, int]) -> str:
     """How many were read, and why others have none."""
     read_first = sorted(texts.items(), key=lambda each: (each[0] != TextState.READ, each[0]))
-    return ", ".join(f"{count:,} {state}" for state, count in read_first)
+    return ", ".join(f"{count:,} {state.replace('_', ' ')}" for state, count in read_first)
 
 
 def tally_json(tally: ImportTally, refused: Sequence[Skipped], *, stored: bool) -> Data:

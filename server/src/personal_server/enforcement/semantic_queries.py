@@ -84,10 +84,13 @@ def joined(
     """Best first, each record once: what holds all words, then what holds some of the words and
     what is near in meaning, by both together.
 
-    `beside` says which records stand before and after one of these in its conversation.
+    Shapes: `beside` says which records stand before and after one of these in its conversation;
+        what is near lends those some of its weight.
 
-        some: b holds most of the words, c three quarters of what b weighs
-        meant: c is nearest, d half as near                                  →  c b d
+        whole: a
+        some: b holds most of the words (1), c three quarters of that (0.75)
+        meant: c is nearest (0.7), d half as near (0.35)        →  a, c 1.45, b 1, d 0.35
+        where b stands right before d                           →  b gains 0.4 of 0.35: 1.14
     """
     # What was asked for in so many words is never below what only means something like it. Below
     # that a question as people write it often has a name or a rare word in common with its answer,
@@ -101,8 +104,8 @@ def joined(
     def order(place: RecordPlace) -> tuple[float, int, RecordPlace]:
         by_words = partial[place].score / best if best and place in partial else 0.0
         around = zip((BEFORE_SHARE, AFTER_SHARE), beside.get(place, ()), strict=False)
-        told = sum(share * nearness.get(other, 0.0) for share, other in around if other is not None)
-        weight = by_words + NEAR_SHARE * (nearness.get(place, 0.0) + told)
+        lent = sum(share * nearness.get(other, 0.0) for share, other in around if other is not None)
+        weight = by_words + NEAR_SHARE * (nearness.get(place, 0.0) + lent)
         candidate = (partial.get(place) or near[place]).candidate
         return (-round(weight, SCORE_DECIMALS), -candidate.event_time_ns, place)
 
@@ -119,6 +122,8 @@ def _nearness(near: Mapping[RecordPlace, Ranked]) -> dict[RecordPlace, float]:
     """How much nearer each is than the farthest, as a share of what the nearest is.
 
     Distances of one model say nothing beside those of another, their order and their shares do.
+
+        distances of a 0.32, b 0.62, c 0.92, which is `FARTHEST`  →  a 1, b 0.5, c 0
     """
     distances = [each.score for each in near.values()]
     if not distances:

@@ -21,7 +21,6 @@ from personal_server.console.feed_views import FeedList, view_of_feed
 from personal_server.console.pages import Templates
 from personal_server.console.places import parse_number
 from personal_server.console.record_figures import FIGURES_SECONDS, ViewFigures
-from personal_server.console.record_values import plain_records
 from personal_server.console.record_view import RecordsView
 from personal_server.console.session import PageRequest, PageRoute
 from personal_server.console.sources import STATUS_WORDS, readers_of
@@ -36,11 +35,9 @@ from personal_server.console.words import declared_name
 from personal_server.domain.authority import ReadableSource, ReadAuthority
 from personal_server.domain.connection import Connection, ConnectionStatus
 from personal_server.domain.stored import Collection, RunStatus
-from personal_server.enforcement.queries import FieldSelection, RecordsQuery, Selectors
-from personal_server.enforcement.timeline import time_field
 from personal_server.granting.holdings import list_held
+from personal_server.reading.newest_times import newest_time, oldest_time
 from personal_server.reading.ports import ReadPorts
-from personal_server.reading.records import read_records
 from personal_server.storage.catalog import Catalog, Catalogs
 from personal_server.storage.feed_rows import FEED_ID
 from personal_server.storage.ports.authorization_store import AuthorizationStore, HeldQuery
@@ -254,23 +251,9 @@ def _at_ns(text: str) -> int:
 def _ends(
     ports: ReadPorts, snapshot: ReadSnapshot, authority: ReadAuthority, source: ReadableSource
 ) -> Ends:
-    """The times of the oldest and of the newest record: steps into an index."""
-    dated = time_field(source)
-    if dated is None:
-        return None
-    queries = (
-        RecordsQuery(
-            source.stream,
-            Selectors(source.connection_id),
-            limit=1,
-            sort=f"{sign}{dated.name}",
-            cut=FieldSelection((dated.name,)),
-        )
-        for sign in ("", "-")
-    )
-    answers = (read_records(ports, snapshot, authority, query) for query in queries)
-    found = [each["data"].get(dated.name) for a in answers for each in plain_records(a.data)]
-    times = [each for each in found if isinstance(each, str)]
+    """The times of the oldest and of the newest record."""
+    state = (ports, snapshot, authority, source)
+    times = [each for each in (oldest_time(*state), newest_time(*state)) if each is not None]
     return (times[0], times[-1]) if times else None
 
 

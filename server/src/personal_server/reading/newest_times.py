@@ -1,4 +1,4 @@
-"""The time of the newest record of a stream, as whoever reads may see it."""
+"""The times of the newest and of the oldest record of a stream, as whoever reads may see them."""
 
 from __future__ import annotations
 
@@ -28,6 +28,25 @@ def newest_time(
     seen or sorted by.
     Raises: what `read_records` raises.
     """
+    return _first_time(ports, snapshot, authority, source, "-", filters)
+
+
+def oldest_time(
+    ports: ReadPorts, snapshot: ReadSnapshot, authority: ReadAuthority, source: ReadableSource
+) -> str | None:
+    """The earliest value of the stream's `time_field`, as `newest_time` the latest."""
+    return _first_time(ports, snapshot, authority, source, "")
+
+
+def _first_time(
+    ports: ReadPorts,
+    snapshot: ReadSnapshot,
+    authority: ReadAuthority,
+    source: ReadableSource,
+    sign: str,
+    filters: tuple[FilterText, ...] = (),
+) -> str | None:
+    """The time of the first record in an order by time, or against it (`-`): a step in an index."""
     dated = time_field(source)
     if dated is None:
         return None
@@ -35,11 +54,11 @@ def newest_time(
         source.stream,
         Selectors(source.connection_id),
         limit=1,
-        sort=f"-{dated.name}",
+        sort=f"{sign}{dated.name}",
         filters=filters,
         cut=FieldSelection((dated.name,)),
     )
     answer = read_records(ports, snapshot, authority, query)
-    newest: list[dict[str, Any]] = msgspec.json.decode(msgspec.json.encode(answer.data))
-    value = newest[0]["data"].get(dated.name) if newest else None
+    first: list[dict[str, Any]] = msgspec.json.decode(msgspec.json.encode(answer.data))
+    value = first[0]["data"].get(dated.name) if first else None
     return value if isinstance(value, str) else None

@@ -39,7 +39,7 @@ from personal_server.feeds.feed_runs import FolderRuns, PutOff, RunResult
 from personal_server.feeds.feed_watches import FeedWatches
 from personal_server.feeds.fetched_batches import DAV_KINDS
 from personal_server.feeds.import_reports import TOO_SLOW
-from personal_server.feeds.watched_folders import files_beneath
+from personal_server.feeds.watched_folders import FolderTrouble, files_beneath
 from personal_server.settings import Settings, command_environment
 from personal_server.storage.feed_rows import FeedRow
 from personal_server.storage.ports.feed_stores import FeedStore
@@ -259,9 +259,9 @@ class ImportCommand:
 
 
 def _size_of(path: Path) -> int:
-    """The bytes of a file, or of all files in a folder; of what is gone, none."""
-    if path.is_dir():
-        return sum(stated.st_size for _, stated in files_beneath(path))
-    with suppress(OSError):
+    """The bytes of a file, or of all files in a folder; of what is gone or closed, none."""
+    with suppress(OSError, FolderTrouble):
+        if path.is_dir():
+            return sum(stated.st_size for _, stated in files_beneath(path))
         return path.lstat().st_size
     return 0

@@ -181,7 +181,8 @@ def files_beneath(
 ) -> Iterator[tuple[str, os.stat_result]]:
     """Each regular file, with its path below the folder.
 
-    Hidden ones and links are passed over, and what lies in more than so many folders.
+    Hidden ones and links are passed over, and what lies in more than so many folders.  Raises:
+    FolderTrouble for the folder itself.
     """
     try:
         with os.scandir(folder) as entries:

@@ -101,17 +101,14 @@ class FileTexts:
         if "blob_id" not in reference:
             return {}
         kind = str(data.get("mime_type") or reference.get("mime_type") or "").lower()
-        is_silent = kind.startswith(_SILENT)
-        if is_silent:
-            from pdpp_kernel.system.picture_languages import reads  # noqa: PLC0415 (of few files)
-
-            is_silent = not reads(kind)
-        if stored is not None:
-            is_same = self._reference(stored.data).get("blob_id") == reference["blob_id"]
-            state = stored.data.get(TEXT_STATE)
-            is_due = state == TextState.OTHER_KIND and kind.startswith("image/") and not is_silent
-            if is_same and state is not None and not is_due:
-                return {n: stored.data[n] for n in (TEXT, TEXT_STATE) if n in stored.data}
+        is_silent = _is_silent(kind)
+        before: Mapping[str, object] = {} if stored is None else stored.data
+        is_same = self._reference(before).get("blob_id") == reference["blob_id"]
+        state = before.get(TEXT_STATE)
+        # a picture whose words could not be read when it came, and now can be
+        is_due = state == TextState.OTHER_KIND and kind.startswith("image/") and not is_silent
+        if is_same and state is not None and not is_due:
+            return {n: before[n] for n in (TEXT, TEXT_STATE) if n in before}
         if is_silent:
             self.counts[TextState.OTHER_KIND.value] += 1
             return {TEXT_STATE: TextState.OTHER_KIND.value}
@@ -175,6 +172,15 @@ def _keep_all(keep: Keep, lines: list[Line]) -> None:
             if keep([line]).records_rejected:
                 data = {name: value for name, value in _data(line).items() if name != TEXT}
                 keep([{**line, "data": data | {TEXT_STATE: TextState.TOO_COSTLY.value}}])
+
+
+def _is_silent(kind: str) -> bool:
+    """Whether files of a kind have no words, or none that this machine can read."""
+    if not kind.startswith(_SILENT):
+        return False
+    from pdpp_kernel.system.picture_languages import reads  # noqa: PLC0415 (of few files)
+
+    return not reads(kind)
 
 
 def _data(line: Line) -> Data:

@@ -97,9 +97,10 @@ class FolderRuns:
         known = {line.item: line for line in self.store.feed_items(feed.feed_id)}
         try:
             look = look_at(folder, layout, feed.reached)
-            if folder.resolve() != folder:  # it was none when it was named
-                raise FolderTrouble("folder_gone", needs_owner=False)
-            if not look.items and any(line.state != ItemState.SETTLING for line in known.values()):
+            # its owner named a folder; a link that took its place leads to another
+            is_link = folder.resolve() != folder
+            had_items = any(line.state != ItemState.SETTLING for line in known.values())
+            if is_link or (had_items and not look.items):
                 raise FolderTrouble("folder_gone", needs_owner=False)
         except FolderTrouble as trouble:
             result.code, result.needs_owner = trouble.code, trouble.needs_owner

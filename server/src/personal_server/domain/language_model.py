@@ -15,7 +15,7 @@ import numpy as np
 
 from personal_server.domain.language_model_file import ModelArrays, read_model
 
-# Longer ones than are asked.
+# So often at the most a feature counts; the texts that are asked for have fewer bytes.
 _MOST_BYTES = 1 << 10
 
 

@@ -43,11 +43,12 @@ _OBJECT = "\ufffc"  # where a picture stands
 class NoteFacts:
     """What is known of a note from elsewhere; `fault` is why that cannot be read.
 
-    Shapes: `told` has the names of front matter; `own` is the program's id of the note; `folder` is
-        where the program keeps it, None for where its file lies; `status` is `archived`, `deleted`.
+    Shapes: `dates` has `created` and `modified`, as front matter calls them; `own` is the program's
+        id of the note; `folder` is where the program keeps it, None for where its file lies;
+        `status` is `archived`, `deleted`.
     """
 
-    told: Data = field(default_factory=dict[str, Json])
+    dates: Data = field(default_factory=dict[str, Json])
     name: str | None = None
     own: str | None = None
     folder: str | None = None
@@ -126,11 +127,14 @@ class NoteExports:
             fault = (info.name, message("what the program tells of the note cannot be read"))
             return NoteFacts(name=bundle.stem, folder=folder, fault=fault)
         bear = json_values.inner(value, _BEAR)
-        told: Data = {"created": bear.get("creationDate"), "modified": bear.get("modificationDate")}
+        dates: Data = {
+            "created": bear.get("creationDate"),
+            "modified": bear.get("modificationDate"),
+        }
         gone, kept = (bool(bear.get(name)) for name in ("trashed", "archived"))
         status = "deleted" if gone else "archived" if kept else None
         own = json_values.line(bear, "uniqueIdentifier")
-        return NoteFacts(told, bundle.stem, own, folder, status)
+        return NoteFacts(dates, bundle.stem, own, folder, status)
 
     def _of_apple(self, member: ExportMember, root: PurePosixPath) -> NoteFacts:
         path = PurePosixPath(member.name)
@@ -148,8 +152,8 @@ class NoteExports:
         if len(rows) != 1 or not is_alone:
             reason = message("which line of the list tells of this note is not known")
             return NoteFacts({}, title, None, folder, status, True, (str(path), reason))
-        told: Data = {"created": _instant(rows[0][1]), "modified": _instant(rows[0][2])}
-        return NoteFacts(told, title, None, folder, status, True)
+        dates: Data = {"created": _instant(rows[0][1]), "modified": _instant(rows[0][2])}
+        return NoteFacts(dates, title, None, folder, status, True)
 
     def _title(self, stem: str, folder: str) -> str:
         """The title, which the folder of the note has, too."""

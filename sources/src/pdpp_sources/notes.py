@@ -155,13 +155,13 @@ class NotesSource:
 
     def read(self, export: Export, start: int = 0) -> Iterator[SourceItem]:
         """Yield each note and each file in order of their paths."""
-        told, unpacked = NoteExports(export), _unpacked(export)
-        texts = export.only(m for m in export.members if not told.tells_of_notes(m))
-        export.told.update(m.name for m in export.members if told.tells_of_notes(m))
+        exports, unpacked = NoteExports(export), _unpacked(export)
+        texts = export.only(m for m in export.members if not exports.tells_of_notes(m))
+        export.accounted_for.update(m.name for m in export.members if exports.tells_of_notes(m))
 
         def read_member(member: ExportMember) -> Iterator[SourceItem]:
-            if told.is_note(member) or member.suffix in _SUFFIXES:
-                return _read_note(member, told.facts_of(member), unpacked=unpacked)
+            if exports.is_note(member) or member.suffix in _SUFFIXES:
+                return _read_note(member, exports.facts_of(member), unpacked=unpacked)
             return with_file(_file(member, unpacked), member)
 
         # Two backups of Bear hold a note of one id.
@@ -231,19 +231,19 @@ def _unpacked(export: Export) -> bool:
     return len(times) >= _FEWEST_UNPACKED and times[-1] - times[0] <= _UNPACKED_WITHIN
 
 
-def _read_note(member: ExportMember, told: NoteFacts, *, unpacked: bool) -> Iterator[SourceItem]:
-    yield from one_record(member.name, member.offset, lambda: [_note(member, told, unpacked)])
-    if told.fault is not None:
-        where, reason = told.fault
+def _read_note(member: ExportMember, known: NoteFacts, *, unpacked: bool) -> Iterator[SourceItem]:
+    yield from one_record(member.name, member.offset, lambda: [_note(member, known, unpacked)])
+    if known.fault is not None:
+        where, reason = known.fault
         yield Skipped(where, "no_value", reason, member.offset)
 
 
-def _note(member: ExportMember, told: NoteFacts, unpacked: bool) -> SourceRecord:
+def _note(member: ExportMember, known: NoteFacts, unpacked: bool) -> SourceRecord:
     if member.size_bytes > LARGEST_NOTE_BYTES:
         raise BadRecord("too_large", "the note is over 8 MB")
     with member.open() as stream:
         content = decoded(stream.read()).replace("\r\n", "\n")
-    if told.is_plain:
+    if known.is_plain:
         facts, body = dict[str, Any](), as_markdown(content).strip()
     else:
         facts, body = _split_front_matter(content)
@@ -251,25 +251,25 @@ def _note(member: ExportMember, told: NoteFacts, unpacked: bool) -> SourceRecord
     heading = _HEADING.search(plain)
     path = PurePosixPath(member.name)
     facts = _properties(plain) | {
-        name: value for name, value in (facts | told.told).items() if value is not None
+        name: value for name, value in (facts | known.dates).items() if value is not None
     }
     tags = _tags(facts, plain)
-    if told.own is not None:  # of Bear, which closes a tag of several words: `#big plans#`
+    if known.own is not None:  # of Bear, which closes a tag of several words: `#big plans#`
         long = _CLOSED_TAG.findall(plain)
         cut = {name.split()[0] for name in long}
         tags = list(dict.fromkeys([*long, *(tag for tag in tags if tag not in cut)]))
     is_page = path.parent.name in ("pages", *_JOURNALS)  # of Logseq: a heading is one of a block
-    is_page = is_page or told.is_plain
-    stem = told.name or _SLASH.sub("/", unquote(path.stem))
+    is_page = is_page or known.is_plain
+    stem = known.name or _SLASH.sub("/", unquote(path.stem))
     name = None if is_page else _words_of(heading)
     title = json_values.line(facts, "title") or name or stem
     data: Data = {
-        "id": stable_id("note", told.own or member.name),
+        "id": stable_id("note", known.own or member.name),
         "title": one_line(printable(title), 300),
         "body": body,
         **_placed(member),
-        **({} if told.folder is None else {"folder": told.folder or None}),
-        "status": told.status,
+        **({} if known.folder is None else {"folder": known.folder or None}),
+        "status": known.status,
         **_dated(facts, member, unpacked=unpacked),
         "tags": tags,
         "tagged": " ".join(tags) or None,

@@ -367,7 +367,7 @@ def _file(
     missing = path.startswith("(")
     small = json_values.text(value, "thumbnail")
     if small and not missing:  # the same picture, smaller
-        chat.export.told.add(str(chat.root / small))
+        chat.export.accounted_for.add(str(chat.root / small))
     name = json_values.line(value, "file_name") or (None if missing else PurePosixPath(path).name)
     data: Data = {
         "id": f"{message['id']}.1",

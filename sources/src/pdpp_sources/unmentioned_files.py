@@ -23,19 +23,20 @@ def with_unmentioned(
 ) -> Iterator[SourceItem]:
     """The items that `read` makes of an export, then a report of each file that it never opened.
 
-    Shapes: an empty file holds nothing, and one that the reader turned to it has told of itself.
+    Shapes: an empty file holds nothing; `accounted_for` of the export that `read` gets has each
+        file that it opened, and what the reader adds itself.
     """
-    told = {member.name for member in export.members if not member.size_bytes}
+    accounted_for = {member.name for member in export.members if not member.size_bytes}
     noted = (
-        replace(member, opener=partial(_opened, member.opener, told, member.name))
+        replace(member, opener=partial(_opened, member.opener, accounted_for, member.name))
         for member in export.members
     )
-    yield from read(replace(export, members=tuple(noted), told=told), start)
+    yield from read(replace(export, members=tuple(noted), accounted_for=accounted_for), start)
     for member in export.members:
-        if member.name not in told:
+        if member.name not in accounted_for:
             yield Skipped(member.name, "unmentioned_file", _REASON, export.total_bytes)
 
 
-def _opened(opener: Opener, told: set[str], name: str) -> BinaryIO:
-    told.add(name)
+def _opened(opener: Opener, accounted_for: set[str], name: str) -> BinaryIO:
+    accounted_for.add(name)
     return opener()

@@ -180,7 +180,8 @@ class Export:
         positions mean the same on every read; `path` is the first of several parts; `zone` is the
         one in which times without a zone are read; `passed_by` are names that were not looked at,
         each with what it is: `hidden`, or one of the `links` and other things that are no files;
-        `told` are the names of members that the reader at work has turned to.
+        `accounted_for` are the names of members that the reader at work has opened, or has said
+        are part of others (`unmentioned_files.py`).
     """
 
     path: Path
@@ -191,7 +192,7 @@ class Export:
     is_packed: bool = False
     opened: ExitStack = field(default_factory=ExitStack, repr=False)
     passed_by: tuple[tuple[str, str], ...] = ()
-    told: set[str] = field(default_factory=set[str], repr=False, compare=False)
+    accounted_for: set[str] = field(default_factory=set[str], repr=False, compare=False)
 
     @property
     def total_bytes(self) -> int:

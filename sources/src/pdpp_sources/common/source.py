@@ -94,7 +94,7 @@ def each_member(
     """
     for member in export.members:
         position, is_silent = member.offset, member.size_bytes > _EMPTY_BYTES
-        export.told.add(member.name)
+        export.accounted_for.add(member.name)
         try:
             BOOKMARK.beginning(member)
             for item in read_member(member):

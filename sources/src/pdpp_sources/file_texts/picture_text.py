@@ -77,5 +77,5 @@ def _engine() -> Any:
     assert folder is not None  # noqa: S101 (asked before)
     languages = "+".join(languages_in(folder))
     # what the library would tell goes to a file that this process may not write, else to nobody
-    told = {"debug_file": "", "tessedit_do_invert": "0"}
-    return PyTessBaseAPI(path=str(folder), lang=languages, psm=PSM.AUTO, variables=told)
+    variables = {"debug_file": "", "tessedit_do_invert": "0"}
+    return PyTessBaseAPI(path=str(folder), lang=languages, psm=PSM.AUTO, variables=variables)

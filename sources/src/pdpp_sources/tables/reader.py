@@ -158,7 +158,7 @@ class FittedTable:
     def read(self, export: Export, start: int = 0) -> Iterator[SourceItem]:
         """Yield each row; one that does not fit its columns is reported."""
         logs = _logs(export)
-        export.told.update(logs)  # they are parts of their databases
+        export.accounted_for.update(logs)  # they are parts of their databases
         files = replace(export, members=tuple(m for m in export.members if m.name not in logs))
 
         def read_member(member: ExportMember) -> Iterator[SourceItem]:

@@ -39,10 +39,6 @@ for _ending, _kind in _NEWER.items():
 UNKNOWN_KIND = "application/octet-stream"
 
 
-class _TooLarge(Exception):
-    """The file is too large to be kept."""
-
-
 def kind_of(filename: str | None) -> str | None:
     """The MIME type that a file's ending stands for."""
     return _KINDS.guess_type(filename or "", strict=False)[0]
@@ -58,22 +54,21 @@ def with_file(record: SourceRecord, member: ExportMember | None) -> Iterator[Sou
 
     Shapes: the record has `filename`, `mime_type` and `size_bytes`.
     """
-    code = "missing_attachment"
+    blob, code = None, "missing_attachment"
     if member is not None:
         try:
             if member.size_bytes > LARGEST_BLOB_BYTES:
-                member.exact().close()  # what was opened is told of
-                raise _TooLarge
-            kind = record.data["mime_type"] or UNKNOWN_KIND
-            blob = blob_of_stream(member.exact, kind, record.data["filename"])
-        except _TooLarge:
-            code = "attachment_too_large"
+                member.exact().close()  # opened, it is not reported as unmentioned
+                code = "attachment_too_large"
+            else:
+                kind = record.data["mime_type"] or UNKNOWN_KIND
+                blob = blob_of_stream(member.exact, kind, record.data["filename"])
         except MemberDamaged:
             code = "damaged_file"
-        else:
-            facts = {"size_bytes": blob.size_bytes, "blob_ref": blob.value}
-            yield replace(record, data=record.data | facts, blobs=(blob,))
-            return
+    if blob is not None:
+        facts = {"size_bytes": blob.size_bytes, "blob_ref": blob.value}
+        yield replace(record, data=record.data | facts, blobs=(blob,))
+        return
     yield record
     position = member.name if member else record.stream
     yield Skipped(

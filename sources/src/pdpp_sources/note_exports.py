@@ -139,21 +139,29 @@ class NoteExports:
     def _of_apple(self, member: ExportMember, root: PurePosixPath) -> NoteFacts:
         path = PurePosixPath(member.name)
         inside = path.relative_to(root)
-        status = "deleted" if inside.parts[0] == _DELETED else None
         title = self._title(path.stem, path.parent.name)
-        folder = "/".join(inside.parts[1:-2])
-        listed = self._list_of(root)
-        if isinstance(listed, tuple):
-            return NoteFacts({}, title, None, folder, status, True, listed)
         is_alone = self._count_of(root, title) == 1
-        if title not in listed and (first := _first_line(member)) in listed:
-            title = first  # what no file may be called, such as `Bread/Rye`
-        rows = listed.get(title, [])
-        if len(rows) != 1 or not is_alone:
-            reason = message("which line of the list tells of this note is not known")
-            return NoteFacts({}, title, None, folder, status, True, (str(path), reason))
-        dates: Data = {"created": _instant(rows[0][1]), "modified": _instant(rows[0][2])}
-        return NoteFacts(dates, title, None, folder, status, True)
+        listed = self._list_of(root)
+        dates, fault = dict[str, Json](), None
+        if isinstance(listed, tuple):
+            fault = listed
+        else:
+            if title not in listed and (first := _first_line(member)) in listed:
+                title = first  # what no file may be called, such as `Bread/Rye`
+            rows = listed.get(title, [])
+            if len(rows) == 1 and is_alone:
+                dates = {"created": _instant(rows[0][1]), "modified": _instant(rows[0][2])}
+            else:
+                reason = message("which line of the list tells of this note is not known")
+                fault = (str(path), reason)
+        return NoteFacts(
+            dates,
+            title,
+            folder="/".join(inside.parts[1:-2]),
+            status="deleted" if inside.parts[0] == _DELETED else None,
+            is_plain=True,
+            fault=fault,
+        )
 
     def _title(self, stem: str, folder: str) -> str:
         """The title, which the folder of the note has, too."""

@@ -19,10 +19,12 @@ from pdpp_kernel.errors import PersonalServerError
 from pdpp_kernel.texts import Text, message
 from personal_server.console.record_figures import FIGURES_SECONDS, LEAST_SECONDS, with_times
 from personal_server.console.record_view import RecordsView
+from personal_server.domain.authority import ReadableSource, ReadAuthority
 from personal_server.enforcement.authorize import authorize_aggregate
 from personal_server.enforcement.queries import AggregateQuery, Selectors
 from personal_server.enforcement.search import searchable_fields
 from personal_server.reading.owner import AuthorityReads
+from personal_server.storage.ports.snapshots import ReadSnapshot
 
 CHIPS_SHOWN = 6
 SPANS = ((message("last 7 days"), 7), (message("last 30 days"), 30), (message("last year"), 365))
@@ -82,30 +84,34 @@ def found_places(
             for source in authority.sources:
                 if monotonic() > until - LEAST_SECONDS:
                     return on_page
-                wanted = (asked.get("account"), asked.get("stream"))
-                if source.order not in filled or not searchable_fields(source):
-                    continue
-                if any(w and w != own for w, own in zip(wanted, source.order, strict=True)):
-                    continue
-                view = RecordsView(
-                    *source.order, since=asked.get("since"), until=asked.get("until")
-                )
-                conditions = with_times(view, source)
-                if conditions is None:
-                    continue
-                query = AggregateQuery(
-                    source.stream,
-                    "count",
-                    Selectors(source.connection_id),
-                    text=asked["q"],
-                    filters=conditions,
-                )
-                plan = authorize_aggregate(authority, query).plan
-                if count := snapshot.aggregate(plan).record_count:
+                if source.order in filled and (count := _count(snapshot, authority, source, asked)):
                     counts[source.order] = count
     except PersonalServerError:
         return on_page
     return FoundPlaces(counts, is_all=True) if sum(counts.values()) >= total else on_page
+
+
+def _count(
+    snapshot: ReadSnapshot,
+    authority: ReadAuthority,
+    source: ReadableSource,
+    asked: Mapping[str, str],
+) -> int:
+    """How many records of a source hold the words; 0 of one that the search leaves out."""
+    wanted = (asked.get("account"), asked.get("stream"))
+    is_asked = all(w in (None, own) for w, own in zip(wanted, source.order, strict=True))
+    view = RecordsView(*source.order, since=asked.get("since"), until=asked.get("until"))
+    conditions = with_times(view, source)
+    if not is_asked or not searchable_fields(source) or conditions is None:
+        return 0
+    query = AggregateQuery(
+        source.stream,
+        "count",
+        Selectors(source.connection_id),
+        text=asked["q"],
+        filters=conditions,
+    )
+    return snapshot.aggregate(authorize_aggregate(authority, query).plan).record_count
 
 
 def chips_of(

@@ -41,6 +41,7 @@ from pdpp_kernel.texts import (
 )
 from personal_server.console.isolation import isolated, named
 from personal_server.console.words import DeclaredName
+from personal_server.domain.local_days import UTC_NAMES
 
 SOURCE = "en"
 CATALOGUES = files("personal_server.console") / "catalogues"
@@ -232,4 +233,4 @@ class PageReader:
 
 
 def _is_utc(zone: tzinfo) -> bool:
-    return zone is UTC or (isinstance(zone, ZoneInfo) and zone.key in ("UTC", "Etc/UTC"))
+    return zone is UTC or (isinstance(zone, ZoneInfo) and zone.key in UTC_NAMES)

@@ -14,6 +14,7 @@ from zoneinfo import ZoneInfo
 
 from pdpp_kernel.values import NANOSECONDS
 
+UTC_NAMES = frozenset({"UTC", "Etc/UTC"})
 _EPOCH = date(1970, 1, 1).toordinal()
 _BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
 _LOCAL = re.compile(r"(\d{4}-\d{2}-\d{2})[Tt ](\d{2}:\d{2}(?::\d{2})?)(?:\.(\d{1,9})\d*)?\Z")

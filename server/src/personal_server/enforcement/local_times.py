@@ -12,15 +12,12 @@ from datetime import datetime
 from pdpp_kernel.record import StoredRecord
 from pdpp_kernel.values import DAY_NANOSECONDS, ValueKind, comparable
 from personal_server.domain.authority import ReadableSource
-from personal_server.domain.local_days import LocalDays, local_days
+from personal_server.domain.local_days import UTC_NAMES, LocalDays, local_days
 from personal_server.enforcement.asked_times import end_of, flag_of
 from personal_server.enforcement.authorized_reads import AuthorizedRead
 from personal_server.enforcement.disclose import Clock
 from personal_server.enforcement.plans import RecordsPlan
 from personal_server.enforcement.timeline import time_field
-
-# Of these no clock says more than the record itself.
-_UTC = frozenset({"UTC", "Etc/UTC"})
 
 
 def silent(row: StoredRecord) -> str | None:  # noqa: ARG001
@@ -50,7 +47,8 @@ def clock_of(source: ReadableSource, time_zone: str | None, shown: Collection[st
         over = None if until is None else _instant(row, until)
         if flag is not None and flag in shown and row.data.get(flag) is True:
             return _days(begun, over)
-        return None if time_zone in _UTC else _times(zone, begun, over)
+        # a clock of UTC says no more than the record itself
+        return None if time_zone in UTC_NAMES else _times(zone, begun, over)
 
     return clock
 

@@ -21,6 +21,7 @@ from pdpp_kernel.operators import Operator
 from pdpp_kernel.texts import local_moment
 from pdpp_kernel.values import ValueKind
 from personal_server.domain.authority import ReadableSource, ReadAuthority
+from personal_server.domain.local_days import UTC_NAMES
 from personal_server.enforcement.authorize import authorize_aggregate
 from personal_server.enforcement.filter_texts import FilterText
 from personal_server.enforcement.queries import MAX_GROUPS, AggregateQuery, Selectors
@@ -30,7 +31,6 @@ from personal_server.storage.ports.snapshots import ReadSnapshot
 
 MOST_DAYS = 366
 _EPOCH = date(1970, 1, 1).toordinal()
-_UTC = ("UTC", "Etc/UTC")
 _RANGE = {Operator.GTE.value, Operator.LT.value}
 
 
@@ -92,7 +92,7 @@ def _of_source(
     year: int | None,
     zone: ZoneInfo,
 ) -> Iterator[tuple[int, int]]:
-    where = UTC if time.kind is ValueKind.DATE or zone.key in _UTC else zone
+    where = UTC if time.kind is ValueKind.DATE or zone.key in UTC_NAMES else zone
     bounds = () if year is None else ((Operator.GTE, year), (Operator.LT, year + 1))
     query = AggregateQuery(
         source.stream,

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import cast
 
 from pdpp_kernel.errors import InvalidRequest
+from personal_server.domain.local_days import UTC_NAMES
 from personal_server.enforcement.asked_times import check_zone, times_in
 from personal_server.enforcement.filter_texts import FilterText, filters_of
 from personal_server.enforcement.queries import (
@@ -38,9 +39,6 @@ _NOT_WITH_CHANGES = (
     "expand",
     "expand_limit",
 )
-
-
-_UTC = ("Etc/UTC", "UTC")
 
 
 def selectors_of(parameters: Parameters) -> Selectors:
@@ -146,7 +144,7 @@ def zone_of(request: Request, owner_zone: Callable[[], str]) -> str | None:
     named = request.parameters.texts.get("time_zone")
     if named == "owner":
         zone = owner_zone()
-        return zone.removeprefix("Etc/") if zone in _UTC else zone
+        return zone.removeprefix("Etc/") if zone in UTC_NAMES else zone
     if named is not None:
         check_zone(named)
     return named

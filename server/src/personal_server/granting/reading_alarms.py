@@ -47,6 +47,8 @@ from personal_server.storage.ports.authorization_store import (
 MINUTE, HOUR = 60, 3_600
 HOUR_NS = HOUR * NANOSECONDS
 KEPT_DAYS = 35
+DISMISSED_DAYS = 90
+"""As long as superseded tokens: an alarm tells which of their repeats the owner knows of."""
 UNSEEN_DAYS = 180
 WORDS_DAYS = 30
 AGAIN_NS = DAY_NANOSECONDS
@@ -382,17 +384,14 @@ def limits_of(reader: AuthorizationReader, held_id: str) -> ReadingLimitsRow:
 def forget_reading(writer: AuthorizationWriter, now_ns: int) -> None:
     """Minutes go after an hour, words after 30 days, hours after 35, dismissed alarms after 90.
 
-    An alarm that nobody looked at goes after half a year; its audit event stays.  A dismissed one
-    is kept as long as superseded tokens: it tells which of their repeats the owner knows of.
+    An alarm that nobody looked at goes after half a year; its audit event stays.
     """
-    from personal_server.granting.tokens import FAMILY_IDLE_NS  # noqa: PLC0415 (no read needs it)
-
     minutes, long_ago = now_ns - HOUR_NS, now_ns - KEPT_DAYS * DAY_NANOSECONDS
     seconds, start_ns = ReadingSpanRow.seconds, ReadingSpanRow.start_ns
     writer.delete(ReadingSpanRow, seconds.equals(MINUTE), start_ns.at_most(minutes))
     writer.delete(ReadingSpanRow, start_ns.at_most(long_ago))
     writer.delete(ReadingWordsRow, ReadingWordsRow.ends_at_ns.at_most(now_ns))
-    dismissed = ReadingAlarmRow.dismissed_at_ns.at_most(now_ns - FAMILY_IDLE_NS)
-    writer.delete(ReadingAlarmRow, dismissed)
+    dismissed = now_ns - DISMISSED_DAYS * DAY_NANOSECONDS
+    writer.delete(ReadingAlarmRow, ReadingAlarmRow.dismissed_at_ns.at_most(dismissed))
     unseen = now_ns - UNSEEN_DAYS * DAY_NANOSECONDS
     writer.delete(ReadingAlarmRow, ReadingAlarmRow.at_ns.at_most(unseen))

@@ -51,6 +51,7 @@ REFUSING = (
 """Rooms whose refusals a page shows, where it imports the module; others answer programs alone."""
 BEHIND_PORTS = (
     "app/account_sign_ups.py",
+    "app/feed_sign_ins.py",
     "app/own_exports.py",
     "app/restored_exports.py",
     "collecting",

@@ -17,9 +17,9 @@ from personal_server.app.account_sign_ups import (
     StoredSignUps,
     mailbox_place,
     new_mailbox,
-    new_password,
 )
 from personal_server.app.feed_secrets import FILE, FeedSecrets
+from personal_server.app.feed_sign_ins import new_password
 from personal_server.app.feeding import feed_engine, feed_store
 from personal_server.app.mailbox_runs import MailPlace
 from personal_server.app.oauth_access import OAuthAccess

@@ -9,7 +9,6 @@ Source: docs/contract/feeds.md 8, 8.1 and 10.
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from threading import BoundedSemaphore, Timer
@@ -22,7 +21,13 @@ from pdpp_sources.mailbox_process import WireCount, mailbox_process
 from personal_server.app.dav_runs import USUAL_EVERY_SECONDS as USUAL_DAV_SECONDS
 from personal_server.app.dav_runs import KnownAccount
 from personal_server.app.dav_wire import DavPlace
-from personal_server.app.feed_secrets import TOKENS_BEGIN, FeedSecrets
+from personal_server.app.feed_secrets import FeedSecrets
+from personal_server.app.feed_sign_ins import (
+    new_password,
+    provider_of_tokens,
+    require_password,
+    sign_in_command,
+)
 from personal_server.app.feeding import feed_store
 from personal_server.app.mailbox_runs import KIND as MAILBOX
 from personal_server.app.mailbox_runs import MailPlace
@@ -88,7 +93,7 @@ class NewFeed:
             feed_id=f"{FEED_ID}{stores.random_bytes(12).hex()}",
             created_at_ns=now_ns,
             due_at_ns=now_ns,
-            provider=_provider_of(password),
+            provider=provider_of_tokens(password),
         )
         secrets = FeedSecrets.of(stores)
         if password is not None:
@@ -237,56 +242,6 @@ def new_dav(
         every_seconds=every_seconds,
         deletions=deletions,
     )
-
-
-def new_password(stores: Stores, feed: FeedRow, password: str, ends_ns: int | None = None) -> None:
-    """Keep a new password, and let a feed go on that failed; what signs in may have an end.
-
-    Raises: NotFound.
-    """
-    FeedSecrets.of(stores).keep(feed.feed_id, password)
-    now_ns = stores.clock()
-    feed_store(stores).change_feed(
-        feed.feed_id,
-        lambda each: replace(
-            feed_states.trust(each, now_ns),
-            sign_in_ends_ns=ends_ns,
-            provider=_provider_of(password),
-        ),
-    )
-
-
-def sign_in_command(stores: Stores, feed: FeedRow) -> str | None:
-    """What signs in again, behind the name of the program; nothing where a password does.
-
-    Where the tokens are lost, as after a restore, so is the client: it is named anew.
-    """
-    kept = FeedSecrets.of(stores).password(feed.feed_id)
-    provider = _provider_of(kept)
-    words = ["feed", "sign-in", feed.name]
-    if provider is None and feed.provider is not None:
-        words += ["--oauth", feed.provider, "--client-id", "ID"]
-    return shlex.join(words) if provider or feed.provider else None
-
-
-def require_password(stores: Stores, feed: FeedRow) -> None:
-    """Raises: InvalidState for a feed that signs in by tokens, which a password would replace."""
-    command = sign_in_command(stores, feed)
-    if command is not None:
-        raise InvalidState(
-            "This feed signs in at the provider, without a password.",
-            next_step=message("Sign in again with `pdpp %(command)s`.", command=command),
-        )
-
-
-def _provider_of(kept: str | None) -> str | None:
-    """The provider, where tokens are kept in the place of a password."""
-    if kept is None or not kept.startswith(TOKENS_BEGIN):
-        return None
-    from personal_server.app.oauth_access import access_of  # noqa: PLC0415 (few do)
-
-    access = access_of(kept)
-    return None if access is None else access.provider
 
 
 def forget_feed(stores: Stores, feed: FeedRow) -> None:

@@ -23,11 +23,10 @@ from personal_server.app.account_sign_ups import (
     mailbox_place,
     new_dav,
     new_mailbox,
-    new_password,
-    require_password,
 )
 from personal_server.app.dav_runs import USUAL_EVERY_SECONDS as USUAL_DAV_SECONDS
 from personal_server.app.feed_secrets import FeedSecrets
+from personal_server.app.feed_sign_ins import new_password, require_password
 from personal_server.app.stores import open_stores
 from personal_server.cli.feed_lines import (
     Flag,

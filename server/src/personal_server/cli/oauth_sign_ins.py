@@ -19,8 +19,8 @@ from pdpp_mcp_server.commands.failures_shown import CommandError
 from pdpp_mcp_server.commands.tables import minute, plain, words
 from pdpp_mcp_server.rs_client.authorization_flows import DeviceOffer, PollWait
 from pdpp_mcp_server.rs_client.discovery import network_exchange
-from personal_server.app.account_sign_ups import new_password, sign_in_command
 from personal_server.app.feed_secrets import FeedSecrets
+from personal_server.app.feed_sign_ins import new_password, sign_in_command
 from personal_server.app.mailbox_runs import KIND, MailPlace
 from personal_server.app.oauth_access import access_of
 from personal_server.app.oauth_flows import OAuthClient, provider_named

@@ -82,7 +82,11 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Let long tests have more than the time of every other; a mark of their own comes first."""
+    """Give all workers one order, and long tests more time; a mark of their own comes first.
+
+    A worker collected from another module on than the next (`pytest_configure`): that is undone,
+    since all have to name the same tests in the same order, and then each begins with long ones.
+    """
     if places := config.stash.get(COLLECTED, None):
         items.sort(key=lambda item: places[item.path])
     long = {Path(config.rootpath, name) for name in LONG}

@@ -15,7 +15,7 @@ if ! [ -x "$here/bin/python3" ]; then
   usual=$(umask)
   umask 077
   mkdir -p -- "$programs" 2>/dev/null || no_room
-  unpacked=$(mktemp -d -- "$programs/unpacking.XXXXXXXX" 2>/dev/null) || no_room
+  unpacked=$(mktemp -d -- "$programs/unpacking.XXXXXX" 2>/dev/null) || no_room
   trap 'rm -rf -- "$unpacked"' EXIT
   trap 'exit 1' HUP INT TERM
   if [ "$(tail -c +@START@ -- "$PDPP_PROGRAM" | sha256sum | cut -d ' ' -f 1)" != "$digest" ]; then

@@ -111,7 +111,11 @@ def test_who_deleted_the_account_is_called_as_before(tmp_path: Path) -> None:
 
 
 def test_reactions_are_counted_and_told_who_gave_them(tmp_path: Path) -> None:
-    recent = [{"from": "Bo", "from_id": "user2", "date": "2025-01-12T15:49:22"}]
+    recent = [
+        {"from": "Bo", "from_id": "user2", "date": "2025-01-12T15:49:22"},
+        {"from": "Cy", "from_id": "user3", "date": "yesterday"},
+        {"from": "Di", "from_id": "user4"},
+    ]
     message = {
         "id": 1,
         "type": "message",
@@ -130,8 +134,13 @@ def test_reactions_are_counted_and_told_who_gave_them(tmp_path: Path) -> None:
     items = read_path(tmp_path)
     (found,) = records_of(items, "messages")
     assert (found["reactions"], found["reaction_count"]) == (["❤", "custom_emoji"], 4)
-    (given,) = records_of(items, "reactions")
+    given, *timeless = records_of(items, "reactions")
     assert (given["author"], given["reaction"], given["message_id"]) == ("Bo", "❤", found["id"])
+    assert [(each["author"], "reacted_at" in each) for each in timeless] == [
+        ("Cy", False),
+        ("Di", False),
+    ]
+    assert skips_of(items) == ["no_value"] * 2
 
 
 def test_its_pages_are_refused_with_the_form_that_is_read(tmp_path: Path) -> None:

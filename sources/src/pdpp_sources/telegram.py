@@ -15,6 +15,7 @@ from pathlib import PurePosixPath
 
 from pdpp_kernel.person_fields import PersonForm
 from pdpp_kernel.source_item import Data, Json, Skipped, SourceItem, SourceRecord, stable_id
+from pdpp_kernel.texts import message
 from pdpp_sources.common import json_values
 from pdpp_sources.common.attachments import kind_of, with_file
 from pdpp_sources.common.chats import FILES, chat_messages, chat_name, in_chat, message_author
@@ -281,7 +282,7 @@ def _message_items(element: Element, chat: _TelegramChat, people: _People) -> It
     }
     yield SourceRecord("messages", data, element.position)
     for reaction in reactions:
-        yield from _reacted(reaction, message_id, element.position, chat, people)
+        yield from _reacted(reaction, message_id, element, chat, people)
     if path:
         yield from _file(value, path, data, element.position, chat)
 
@@ -292,20 +293,27 @@ def _reaction(value: Data) -> str:
 
 
 def _reacted(
-    value: Data, message_id: str, position: int, chat: _TelegramChat, people: _People
-) -> Iterator[SourceRecord]:
-    """Who reacted so: the latest few, whom the export names."""
+    value: Data, message_id: str, element: Element, chat: _TelegramChat, people: _People
+) -> Iterator[SourceItem]:
+    """Who reacted so: the latest few, whom the export names; one without a time has none."""
     for entry in json_values.objects(value, "recent"):
+        try:
+            reacted_at = _instant(entry, "date", chat.export.zone)
+        except BadRecord:
+            reacted_at = None
+        if reacted_at is None:
+            reason = message("a value of the entry is not what its field holds")
+            yield Skipped(element.where, "no_value", reason, element.position)
         own, reaction = json_values.line(entry, "from_id"), _reaction(value)
         data: Data = {
             "id": f"{message_id}.{stable_id('rct', own, reaction)}",
             "message_id": message_id,
-            "reacted_at": _instant(entry, "date", chat.export.zone),
             "author": people.name(entry, chat),
             "author_id": own,
             "reaction": reaction,
         }
-        yield SourceRecord("reactions", data, position)
+        timed = data if reacted_at is None else data | {"reacted_at": reacted_at}
+        yield SourceRecord("reactions", timed, element.position)
 
 
 def _author_kind(value: Data, chat: _TelegramChat, *, notice: bool) -> str | None:

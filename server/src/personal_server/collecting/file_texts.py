@@ -101,13 +101,15 @@ class FileTexts:
         if "blob_id" not in reference:
             return {}
         kind = str(data.get("mime_type") or reference.get("mime_type") or "").lower()
-        is_silent = _is_silent(kind)
+        if is_silent := kind.startswith(_SILENT):
+            from pdpp_kernel.system.picture_languages import reads  # noqa: PLC0415 (of few files)
+
+            is_silent = not reads(kind)
         before: Mapping[str, object] = {} if stored is None else stored.data
         is_same = self._reference(before).get("blob_id") == reference["blob_id"]
-        state = before.get(TEXT_STATE)
-        # a picture whose words could not be read when it came, and now can be
-        is_due = state == TextState.OTHER_KIND and kind.startswith("image/") and not is_silent
-        if is_same and state is not None and not is_due:
+        # of a picture, which comes to be read once the languages are installed
+        due_again = TextState.OTHER_KIND if kind.startswith("image/") and not is_silent else None
+        if is_same and before.get(TEXT_STATE) not in (None, due_again):
             return {n: before[n] for n in (TEXT, TEXT_STATE) if n in before}
         if is_silent:
             self.counts[TextState.OTHER_KIND.value] += 1
@@ -172,15 +174,6 @@ def _keep_all(keep: Keep, lines: list[Line]) -> None:
             if keep([line]).records_rejected:
                 data = {name: value for name, value in _data(line).items() if name != TEXT}
                 keep([{**line, "data": data | {TEXT_STATE: TextState.TOO_COSTLY.value}}])
-
-
-def _is_silent(kind: str) -> bool:
-    """Whether files of a kind have no words, or none that this machine can read."""
-    if not kind.startswith(_SILENT):
-        return False
-    from pdpp_kernel.system.picture_languages import reads  # noqa: PLC0415 (of few files)
-
-    return not reads(kind)
 
 
 def _data(line: Line) -> Data:

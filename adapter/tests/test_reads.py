@@ -68,6 +68,9 @@ rows: list[tuple[str, int, Json, Json, Json | None]] = [
     ("insufficient_scope", 403, {}, query, None),
     ("grant_expired", 403, {}, query, None),
     ("not_found", 404, {}, query, None),
+    ("not_found", 404, {}, {"id": "cin_a/messages:gone"}, of_source),
+    ("not_found", 404, {}, {"id": "no id"}, index),
+    ("not_found", 404, {}, {"stream": "messages", "record_id": "gone"}, described),
     ("quota_exceeded", 429, {}, query, None),
 ]
 

@@ -29,6 +29,9 @@ GRANTED_NAMES = frozenset({NO_STREAM, "field_not_granted", "unknown_field"})
 
 ENDED_CODES = frozenset({"grant_revoked", "grant_expired", "grant_invalid"})
 NO_CONNECTION = "connection_not_found"
+# The same of a record that is gone, hidden or was never there.
+NO_RECORD = "not_found"
+RECORD_NAMES = ("id", "record_id")
 PAUSED_CODE = "grant_paused"
 PAUSED_ACCESS = "Tell the person; there is nothing to approve and nothing to repeat now."
 MORE_ACCESS = "The person must approve more access; do not retry."
@@ -134,7 +137,8 @@ def next_call(tool: str, error: Json, status: int, arguments: Arguments) -> Next
     if code == NO_MODE or lacks_mode:
         return NextCall(tool, {**without(arguments, "cursor"), "mode": "lexical"})
     repaired = _repaired(tool, code, error, arguments)
-    if repaired is None and status == 400 and tool != "schema":
+    is_lost = code == NO_RECORD and not arguments.keys().isdisjoint(RECORD_NAMES)
+    if repaired is None and (is_lost or (status == 400 and tool != "schema")):
         return NextCall("schema", _described_stream(arguments))
     return repaired
 

@@ -3,10 +3,17 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime
 
+import pytest
+
+from pdpp_sources.apple_health.reader import DECLARATION as HEALTH
 from personal_server.console.day_map import day_map
+from personal_server.domain.declaration_document import parse_declaration
 from personal_server.owner_locale import OwnerLocale
 from server.tests.console.browsing import Browser, marked, numbers
 from server.tests.console.household import HOME, Household
+from server.tests.console.test_measurement_lines import ROWS
+from server.tests.console.test_presentations import read
+from server.tests.console.test_record_lists import filled, put
 
 DAYS = "/owner/days"
 
@@ -78,3 +85,54 @@ def test_a_year_counts_by_the_days_of_the_owners_zone(house: Household, browser:
         for day, count in counted:
             entries = marked(browser.get(f"{DAYS}/{day}"), "entry")
             assert len(entries) == int(count), (zone, day)
+
+
+HEALTH_STREAMS = parse_declaration(HEALTH).streams
+WALKED = {"file": "walk.gpx", "latitude": 45.4, "longitude": 9.2}
+POINTS = [{"id": f"p{n}", "recorded_at": f"2026-11-18T06:{n:02}:00Z", **WALKED} for n in range(3)]
+WORKOUT = {
+    "id": "w1",
+    "started_at": "2026-11-18T06:00:00Z",
+    "ended_at": "2026-11-18T06:30:00Z",
+    "kind": "running",
+    "minutes": 30.0,
+}
+
+
+def test_what_was_measured_on_a_day_is_a_card_and_no_row(
+    house: Household, browser: Browser
+) -> None:
+    house.locale.keep("Europe/Rome", None)
+    filled(house, HEALTH, "cin_health", "measurements", ROWS)
+    put(house, HEALTH_STREAMS["route_points"], "cin_health", POINTS)
+    put(house, HEALTH_STREAMS["workouts"], "cin_health", [WORKOUT])
+    page = browser.get(f"{DAYS}/2026-11-18")
+    assert not [each for each in marked(page, "entry") if "rate" in each or "step" in each]
+    assert [each for each in marked(page, "entry") if "running" in each]
+    assert numbers(page, "measured-records") == [3, 3]
+    assert sorted(marked(page, "measure")) == [
+        "heart rate 1 record 61 count/min",
+        "step count 2 records 1,234 count",
+    ]
+    links = marked(page, "measured-records", "href")
+    tables = [len(read(browser, link).all("table.cells tbody tr")) for link in links]
+    assert sorted(tables) == [0, 3]
+    (on_map,) = [link for link in links if "route_points" in link]
+    assert marked(browser.get(on_map), "map")
+    before = browser.get(f"{DAYS}/2026-11-17")  # the night of Rome, the 16th in UTC
+    assert marked(before, "measure") == ["heart rate 1 record 50 count/min"]
+    (link,) = marked(before, "measured-records", "href")
+    assert len(read(browser, link).all("table.cells tbody tr")) == 1
+
+
+def test_cards_stand_on_the_first_page_of_a_day_and_say_what_was_not_counted(
+    house: Household, browser: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    filled(house, HEALTH, "cin_health", "measurements", ROWS)
+    runs = [WORKOUT | {"id": f"w{number}"} for number in range(60)]
+    put(house, HEALTH_STREAMS["workouts"], "cin_health", runs)
+    page = browser.get(f"{DAYS}/2026-11-18")
+    assert len(marked(page, "measured")) == 1
+    assert not marked(browser.get(marked(page, "next", "href")[0]), "measured")
+    monkeypatch.setattr("personal_server.console.day_pages.FIGURES_SECONDS", 0.0)
+    assert len(marked(browser.get(f"{DAYS}/2026-11-18"), "uncounted")) == 1

@@ -7,9 +7,10 @@ and time.  Source: docs/contract/authorization-server.md 13.5.
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from typing import Any
 
@@ -19,12 +20,15 @@ from pdpp_kernel.errors import InvalidRequest, NotFound, QueryTimeout
 from pdpp_kernel.texts import Date, Text, local_moment, message
 from pdpp_kernel.values import instant_ns
 from personal_server.console.day_map import day_map
+from personal_server.console.day_measures import measured_streams, streams_of_day
 from personal_server.console.pages import Templates
+from personal_server.console.record_figures import FIGURES_SECONDS
 from personal_server.console.record_values import plain_records
 from personal_server.console.session import PageRequest, PageRoute
 from personal_server.console.viewpoints import OWN, account_name, records_path
 from personal_server.console.words import cut, declared_name
 from personal_server.domain.authority import ReadableSource
+from personal_server.domain.envelope import ReadResult
 from personal_server.enforcement.asked_times import times_in
 from personal_server.enforcement.queries import PageSize, TimelineQuery
 from personal_server.reading.day_counts import CountedTimes, day_counts, year_counts
@@ -48,7 +52,7 @@ class DayEntry:
     title: str
     chat: str
     account: str
-    kind: str
+    kind: Text
     link: str
 
 
@@ -119,9 +123,25 @@ class DayPages:
             time_zone=zone,
         )
         with self.reads.open(PAGE_SECONDS) as (snapshot, authority):
-            answer = read_timeline(self.reads.ports, snapshot, authority, query)
+            streams, sampled = streams_of_day(authority.sources)
+            # a time line without names is that of all streams
+            answer = (
+                read_timeline(
+                    self.reads.ports, snapshot, authority, replace(query, streams=streams)
+                )
+                if streams
+                else ReadResult([])
+            )
             sources = {source.order: source for source in authority.sources}
+            filled = {
+                (stored.connection_id, stored.stream)
+                for stored in snapshot.stored_streams()
+                if stored.record_count
+            }
         entries = [self._entry(each, sources, day) for each in plain_records(answer.data)]
+        begins, until = query.cursor is None, time.monotonic() + FIGURES_SECONDS
+        shown = [each for each in sampled if begins and each.order in filled]
+        measured = measured_streams(self.reads, shown, day, self.pages.zone, until)
         values = {
             "day": Date(day, "named_day"),
             "year": f"{day.year:04}",
@@ -131,7 +151,8 @@ class DayPages:
             "date": day.isoformat(),
             "entries": entries,
             "next": answer.next_cursor,
-            "begins": query.cursor is None,
+            "measured": measured,
+            "begins": begins,
         }
         return self.pages.show(visit, "day.html", values)
 
@@ -150,7 +171,7 @@ class DayPages:
             cut(title, TITLE_CHARS),
             cut(data.get("conversation") or "", WHERE_CHARS),
             cut(account_name(source), WHERE_CHARS),
-            cut(declared_name(source.declared.label), WHERE_CHARS),
+            declared_name(cut(source.declared.label, WHERE_CHARS)),
             records_path(OWN, *source.order, entry["id"]),
         )
 

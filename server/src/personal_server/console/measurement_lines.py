@@ -20,8 +20,8 @@ from pdpp_kernel.aggregations import Metric
 from pdpp_kernel.declaration import Property
 from pdpp_kernel.errors import QueryTimeout
 from pdpp_kernel.operators import Operator
-from pdpp_kernel.texts import Date, Text, local_moment, message, start_of_day
-from pdpp_kernel.values import ValueKind, instant_or_day_ns, render_instant
+from pdpp_kernel.texts import Date, Text, local_moment, message
+from pdpp_kernel.values import ValueKind, instant_or_day_ns
 from personal_server.console.line_drawing import LineDrawing, draw_lines
 from personal_server.console.month_calendar import month_after
 from personal_server.console.presentations import line_fields
@@ -30,6 +30,7 @@ from personal_server.console.record_figures import (
     VALUES_SHOWN,
     ViewFigures,
     value_counts,
+    within_days,
 )
 from personal_server.console.record_view import (
     MOST_LINK_BYTES,
@@ -38,6 +39,7 @@ from personal_server.console.record_view import (
     with_parameters,
 )
 from personal_server.console.words import cut, field_words
+from personal_server.domain.authority import ReadableSource
 from personal_server.enforcement.filter_texts import FilterText
 from personal_server.enforcement.queries import (
     AggregateQuery,
@@ -56,7 +58,6 @@ MOST_BUCKETS = 100
 NAME_CHARS = 60
 FIRST_DAY, LAST_DAY = date(20, 1, 1), date(9980, 1, 1)
 """Those with room around them in the calendar."""
-_EPOCH = date(1970, 1, 1).toordinal()
 DAYS = {"day": 1, "week": 7, "month": 30}
 
 
@@ -133,7 +134,7 @@ def line_of(
     fields = line_fields(source)
     field = of if of in fields else fields[0]
     measured = source.declared.properties[field]
-    kind_field = _measure_field(measured)
+    kind_field = measure_field(measured)
     kinds = _kinds(figures, kind_field)
     kind = _asked_kind(view, kind_field)
     narrowed, label = view, kind or ""
@@ -145,7 +146,7 @@ def line_of(
     step = by if by is not None and by in STEPS else _step_of(view)
     of, by = of and field, by and step
     first, last, newest = _stretch(shown, step, zone)
-    is_sum = _adds_up(measured, label) and field in source.declared.aggregations.sum
+    is_sum = adds_up(source, measured, label)
     buckets = _buckets(shown, measured, (first, last), step, zone, is_sum=is_sum)
     places = _begins(first, last, step)
     unit = next((each.unit for each in reversed(buckets or ()) if each.unit), "")
@@ -230,16 +231,17 @@ def _asked_kind(view: RecordsView, name: str | None) -> str | None:
     return next(found, None)
 
 
-def _measure_field(number: Property) -> str | None:
+def measure_field(number: Property) -> str | None:
     """The property of the same record that says what this number measures."""
     named = number.schema.get("x_pdpp_measure_field")
     return named if isinstance(named, str) else None
 
 
-def _adds_up(number: Property, measured: str) -> bool:
+def adds_up(source: ReadableSource, number: Property, measured: str) -> bool:
     """Whether its values over a stretch of time are summed, of what the record measures."""
     total = number.schema.get("x_pdpp_total")
-    return total is True or (isinstance(total, list) and measured in total)
+    is_total = total is True or (isinstance(total, list) and measured in total)
+    return is_total and number.name in source.declared.aggregations.sum
 
 
 def _step_of(view: RecordsView) -> str:
@@ -361,25 +363,8 @@ def _buckets(
 
 def _of_bucket(figures: ViewFigures, begin: date, step: str, zone: ZoneInfo) -> str:
     """The records of a bucket, as the days of the zone bound them."""
-    dated, view = time_field(figures.source), replace(figures.view, layout=RecordsLayout.TABLE)
-    end = _after(begin, step)
-    is_ranged = (
-        dated is not None
-        and set(figures.source.declared.range_filters.get(dated.name, ())) >= STRETCH
-    )
-    if dated is None or not is_ranged:
-        return replace(view, since=begin.isoformat(), until=end.isoformat()).link
-    texts = (
-        day.isoformat()
-        if dated.kind is ValueKind.DATE
-        else render_instant(start_of_day(day.toordinal() - _EPOCH, zone))
-        for day in (begin, end)
-    )
-    bounds = (
-        FilterText(dated.name, operator.value, text)
-        for operator, text in zip((Operator.GTE, Operator.LT), texts, strict=True)
-    )
-    return view.undated.having(*bounds).link
+    view = replace(figures.view, layout=RecordsLayout.TABLE)
+    return within_days(view, figures.source, begin, _after(begin, step), zone).link
 
 
 def _after(begin: date, step: str) -> date:

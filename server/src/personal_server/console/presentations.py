@@ -67,6 +67,18 @@ def is_measurement(declared: Stream) -> bool:
     return any(LINE_MEMBERS & field.schema.keys() for field in declared.properties.values())
 
 
+def is_sampled(source: ReadableSource) -> bool:
+    """Whether a record is one of many samples: a figure of what it measures, or a bare position.
+
+    A workout has a name and figures, and is none.
+    """
+    declared = source.declared
+    if any("x_pdpp_measure_field" in field.schema for field in declared.properties.values()):
+        return True
+    is_named = declared.title_field in source.fields
+    return not is_named and (is_measurement(declared) or place_fields(source) is not None)
+
+
 def layouts_of(source: ReadableSource) -> tuple[RecordsLayout, ...]:
     """How the records of a stream can look like what they are, the first of them unasked."""
     look = look_of(source)

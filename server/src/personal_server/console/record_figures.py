@@ -13,13 +13,14 @@ from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from itertools import islice
 from typing import cast
+from zoneinfo import ZoneInfo
 
 import msgspec
 
 from pdpp_kernel.errors import QueryTimeout
 from pdpp_kernel.operators import Operator
-from pdpp_kernel.texts import Date, Text, message
-from pdpp_kernel.values import ValueKind, day_number
+from pdpp_kernel.texts import Date, Text, message, start_of_day
+from pdpp_kernel.values import ValueKind, day_number, render_instant
 from personal_server.console.record_values import brief, joining_fields
 from personal_server.console.record_view import MOST_LINK_BYTES, RecordsView
 from personal_server.console.words import cut, field_words
@@ -43,6 +44,7 @@ MONTHS_SHOWN, YEARS_SHOWN, VALUES_SHOWN, FACETS_SHOWN, FACETS_TRIED = 24, 20, 8,
 VALUE_CHARS = 60
 NO_VALUE = message("none")
 STRETCH = {Operator.GTE.value, Operator.LT.value}
+_EPOCH = date(1970, 1, 1).toordinal()
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,6 +197,29 @@ def with_times(view: RecordsView, source: ReadableSource) -> tuple[FilterText, .
         return None
     added = tuple(FilterText(dated.name, operator, text) for operator, text in filters)
     return (*view.filters, *added)
+
+
+def within_days(
+    view: RecordsView, source: ReadableSource, first: date, after: date, zone: ZoneInfo
+) -> RecordsView:
+    """What of a view begins from one day to the day before another, by the clocks of a zone.
+
+    Of a time without ranges it is days of UTC, as `since` and `until` are.
+    """
+    dated = time_field(source)
+    if dated is None or not set(source.declared.range_filters.get(dated.name, ())) >= STRETCH:
+        return replace(view, since=first.isoformat(), until=after.isoformat())
+    texts = (
+        day.isoformat()
+        if dated.kind is ValueKind.DATE
+        else render_instant(start_of_day(day.toordinal() - _EPOCH, zone))
+        for day in (first, after)
+    )
+    bounds = (
+        FilterText(dated.name, operator.value, text)
+        for operator, text in zip((Operator.GTE, Operator.LT), texts, strict=True)
+    )
+    return view.undated.having(*bounds)
 
 
 def value_counts(

@@ -156,6 +156,7 @@ class SearchPages:
             "is_of_page": False,
             "account": asked.get("account", ""),
             "next": None,
+            "again": f"{path}?{urlencode(query_kept)}",
             "told": {},
             **result,
         }

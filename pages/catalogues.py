@@ -15,7 +15,7 @@ from argparse import ArgumentParser
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from babel.messages.catalog import Catalog
 from babel.messages.pofile import read_po, write_po
@@ -24,9 +24,12 @@ from jinja2 import nodes
 from pages.parts import PACKAGES, SERVER, modules, named_file
 from pdpp_kernel import errors, failures, oauth_errors
 from pdpp_kernel.operators import Operator
+from pdpp_kernel.source_item import Data
 from pdpp_kernel.texts import counted_texts
 from pdpp_sources.common import errors as export_errors
+from pdpp_sources.recipes.recipe_shelf import shipped_recipes
 from pdpp_sources.registry import SOURCES
+from personal_server.collecting.persons import DECLARATION as PERSONS
 from personal_server.consent.unusual_reading import SENTENCES
 from personal_server.console.application import NO_SUCH_PAGE
 from personal_server.console.languages import CATALOGUES, catalogue_tags, lacking
@@ -171,7 +174,8 @@ def of_other_rooms() -> Iterator[Found]:
 
 def declared_names() -> Iterator[str]:
     """What the sources that come with the program call themselves, their kinds and fields."""
-    for declared in (source.declaration for source in SOURCES):
+    shipped = (*SOURCES, *shipped_recipes())
+    for declared in (*(source.declaration for source in shipped), cast("Data", PERSONS)):
         yield declared["display"]["name"]
         for stream in declared["streams"]:
             named = (*stream.get("views", ()), stream["display"])

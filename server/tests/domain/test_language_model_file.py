@@ -1,54 +1,67 @@
-"""The arrays of the language model, kept in a file that processes share."""
+"""The language model, kept in a file of which each process reads the rows that it needs."""
 
 from __future__ import annotations
 
-import re
+import subprocess
 import sys
+from array import array
 from pathlib import Path
 
-import numpy as np
 import pytest
+from py3langid.langid import MODEL_DIR, MODEL_FILE
 
+from personal_server.domain import language_model_file
 from personal_server.domain.language_model import LanguageModel
-from personal_server.domain.language_model_file import ModelArrays, keep, mapped, read_model
+from personal_server.domain.language_model_file import framed, keep, kept_in, read_model
 
-ARRAYS = ModelArrays(
-    np.array(["sr", "en", "sr"], "S2"),
-    np.arange(3, dtype=np.float32),
-    np.arange(6, dtype=np.float32).reshape(2, 3),
-    np.array([0, 256], np.uint32),
-    np.array([-1, 1], np.int32),
-    np.arange(512, dtype=np.uint32) % 2,
+WEIGHTS, FOLLOWING = array("I", range(6)), array("I", (each % 2 for each in range(512)))
+CONTENT = framed(
+    [
+        b"srensr",
+        array("f", range(3)).tobytes(),
+        WEIGHTS.tobytes(),
+        array("I", [0, 1]).tobytes(),
+        array("i", [-1, 1]).tobytes(),
+        FOLLOWING.tobytes(),
+    ]
 )
 
 
-def test_what_is_kept_is_what_is_mapped(tmp_path: Path) -> None:
+def test_what_is_kept_is_what_is_read(tmp_path: Path) -> None:
     path = tmp_path / "folder" / "language_model.00000001"
-    keep(ARRAYS, path)
-    found = mapped(path)
+    keep(CONTENT, path)
+    found = kept_in(path)
     assert found is not None
-    assert [(a.dtype, a.tolist()) for a in found] == [(a.dtype, a.tolist()) for a in ARRAYS]
+    assert (found.codes, list(found.begins)) == (["sr", "en", "sr"], [0, 1, 2])
+    assert (list(found.rows), list(found.features)) == ([0, 1], [-1, 1])
+    assert list(found.columns_of(found.weights(1))) == [3, 4, 5]
+    assert list(found.columns_of(found.weights(0) + found.weights(1))) == [3, 5, 7]
+    assert [list(found.following(row)) for row in (0, 1)] == [FOLLOWING[:256].tolist()] * 2
+
+
+def test_the_package_is_found_without_loading_it() -> None:
+    assert language_model_file._packed() == MODEL_DIR / MODEL_FILE  # pyright: ignore[reportPrivateUsage]
 
 
 def test_those_of_other_versions_go_and_those_that_were_never_finished(tmp_path: Path) -> None:
     first, second = tmp_path / "language_model.00000001", tmp_path / "language_model.00000002"
     (tmp_path / "language_model.cpython-311.pyc").touch()
     (tmp_path / "language_model.new-killed00").touch()
-    keep(ARRAYS, first)
-    keep(ARRAYS, second)
+    keep(CONTENT, first)
+    keep(CONTENT, second)
     names = {path.name for path in tmp_path.iterdir()}
     assert names == {second.name, "language_model.cpython-311.pyc"}
 
 
 def test_a_damaged_file_is_none(tmp_path: Path) -> None:
     path = tmp_path / "language_model.00000001"
-    keep(ARRAYS, path)
+    keep(CONTENT, path)
     whole = path.read_bytes()
     length = whole[:11] + b"\x05" + whole[12:]  # of the first array
     content = whole[:-100] + b"x" + whole[-99:]
     for damaged in (b"", whole[:40], whole[:-1], bytes(64), length, content):
         path.write_bytes(damaged)
-        assert mapped(path) is None
+        assert kept_in(path) is None
 
 
 def test_where_nothing_can_be_kept_the_model_is_read_anew(tmp_path: Path) -> None:
@@ -58,12 +71,20 @@ def test_where_nothing_can_be_kept_the_model_is_read_anew(tmp_path: Path) -> Non
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux says what of a map is in memory")
-def test_what_is_kept_is_checked_without_taking_it_into_memory(tmp_path: Path) -> None:
-    kept = tmp_path / "language_model.00000001"
-    keep(ARRAYS._replace(following=np.zeros(2_000_000, np.uint32)), kept)
-    arrays = mapped(kept)
-    shown = Path("/proc/self/smaps").read_text()
-    resident = re.findall(rf"{re.escape(str(kept))}\n(?:.*\n)*?Rss: +(\d+) kB", shown)
-    assert arrays is not None
-    assert min(map(int, resident)) * 1_024 < kept.stat().st_size / 10
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux says what a process has in memory")
+def test_a_process_that_tells_languages_takes_little_of_the_model_into_memory() -> None:
+    """Around each page of a file that is mapped the system maps others, until all is there."""
+    program = """
+import sys
+from pathlib import Path
+def resident():
+    status = Path("/proc/self/status").read_text().split()
+    return int(status[status.index("VmRSS:") + 1]) * 1_024
+before = resident()
+from personal_server.domain.language_model import IDENTIFIER
+for each in range(300):
+    IDENTIFIER.classify(f"{each * 7_919:x} lettera {each} Brief carta {each * 104_729:o}")
+assert resident() - before < 16 * 2**20, resident() - before
+"""
+    language_model_file.read_model()
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=120)

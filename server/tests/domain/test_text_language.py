@@ -115,6 +115,6 @@ assert language_of("Please find the invoice of last month and that of this one")
 assert language_of("Re: ok") == "english"
 assert "personal_server.domain.language_model" not in sys.modules and "numpy" not in sys.modules
 assert language_of("Labas rytas, siunčiu jums praėjusio mėnesio sąskaitą") == "lithuanian"
-assert "numpy" in sys.modules
+assert "personal_server.domain.language_model" in sys.modules and "numpy" not in sys.modules
 """
     subprocess.run([sys.executable, "-c", program], check=True, timeout=120)

@@ -2,7 +2,7 @@
 
 Source: the document type that Evernote published for its exports, and files in the tests and
 trackers of published readers. A note says no id of its own: it is known by when it was made and its
-title. What is crypted in it stays so and is left out of its text.
+title. Encrypted passages stay so and are left out of its text.
 """
 
 from __future__ import annotations
@@ -205,7 +205,7 @@ def _escaped(note: bytes) -> bytes:
 
 
 def _body(content: str) -> str:
-    """The words of a note; what is to do is marked as in Markdown, what is crypted left out."""
+    """The words of a note; what is to do is marked as in Markdown, encrypted passages left out."""
     marked = _TODO.sub(lambda m: "[x] " if "true" in m[1] else "[ ] ", content)
     return printable(html_to_text(_CRYPTED.sub("", marked))).strip()
 

@@ -73,8 +73,7 @@ $(SITE)/installed.stamp: requirements/site.txt
 	$(SITE)/bin/pip install --quiet --require-hashes -r requirements/site.txt
 	touch $@
 
-site: $(SITE)/installed.stamp ## The documentation as a site (dist/site), its links and its spelling checked
-	$(SITE)/bin/codespell --ignore-words-list ist,januar,checkin --skip '*.svg,*.png' docs README.md ARCHITECTURE.md CONTRIBUTING.md
+site: $(SITE)/installed.stamp ## The documentation as a site (dist/site), its links and headings checked
 	PYTHONPATH=$(CURDIR) $(SITE)/bin/python -m pages.site dist/site
 
 # Weights that tests embed with, locked by hash; what their package asks for is not installed.
@@ -209,7 +208,8 @@ $(MCPB)/installed.stamp: release/validator/package-lock.json $(VENV)/dev.stamp
 dist-test: $(MCPB)/installed.stamp ## Try what make dist made, in a system without Python (root, debootstrap)
 	$(BIN)/python -m tests.release_trial dist $(MCPB)/node_modules/.bin/mcpb
 
-lint: $(VENV)/dev.stamp ## Style and defects
+lint: $(VENV)/dev.stamp ## Style, defects, and the spelling of docs/
+	$(BIN)/codespell --ignore-words-list ist,januar,checkin --skip '*.svg,*.png' docs README.md ARCHITECTURE.md CONTRIBUTING.md
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from pdpp_kernel.source_item import SourceRecord
+from pdpp_kernel.system.confinement import Limits
 from pdpp_sources.common.errors import BadRecord, RecipeError
 from pdpp_sources.reader_process import CostlyPlaces, ReaderProcess, Wanted
 from pdpp_sources.recipe_texts import MOST_BYTES, MOST_RECIPES, recipe_texts
@@ -115,6 +116,49 @@ def test_a_recipe_within_an_export_is_a_file_that_nothing_reads(
     with pytest.raises(BadRecord):
         reader.look(tmp_path / "a.csv", Wanted(kinds={"c": "number"}))
     assert reader.recipes_inside == []  # those of another export
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    """An export with one event, and a file that a recipe may describe."""
+    made = tmp_path / "export"
+    made.mkdir()
+    (made / "rides.json").write_text('[{"no": 7, "began": "2024-07-01T08:00:00Z"}]')
+    event = "BEGIN:VEVENT\nUID:1\nDTSTART:20240701T080000Z\nSUMMARY:Ride\nEND:VEVENT\n"
+    (made / "a.ics").write_text(f"BEGIN:VCALENDAR\nVERSION:2.0\n{event}END:VCALENDAR\n")
+    return made
+
+
+def test_a_recipe_within_an_export_that_is_costly_to_parse_costs_no_other_file(
+    place: Path,
+) -> None:
+    (place / "a.toml").write_text(f"{'.'.join('a' * 100_000)} = 1\n")
+    (place / "b.toml").write_text(RECIPE)
+    with ReaderProcess(CostlyPlaces(), Limits(seconds=1)) as reader:
+        contents = reader.look(place, Wanted())
+        assert [each.connector_key for each in contents.readings] == ["calendar"]
+        assert contents.unread["costly"] == ["a.toml"]
+        assert reader.recipes_inside == []
+
+
+def test_what_a_recipe_within_an_export_makes_costly_costs_the_recipe_alone(place: Path) -> None:
+    for number in range(500):
+        (place / f"{number}.txt").write_text("a")
+    patterns = ", ".join(f'"{number}*"' for number in range(20_000))
+    (place / "a.toml").write_text(RECIPE.replace("has =", f"files = [{patterns}]\nhas =", 1))
+    with ReaderProcess(CostlyPlaces(), Limits(seconds=1)) as reader:
+        contents = reader.look(place, Wanted())
+        assert [each.connector_key for each in contents.readings] == ["calendar"]
+        assert contents.unread["costly"] == ["a.toml"]
+
+
+def test_a_recipe_within_an_export_takes_the_place_of_no_source(
+    reader: ReaderProcess, place: Path
+) -> None:
+    for key in ("spotify", "calendar", "table"):
+        (place / f"{key}.toml").write_text(RECIPE.replace('"rides"', f'"{key}"', 1))
+    reader.look(place, Wanted())
+    assert reader.recipes_inside == []
 
 
 def test_those_beyond_the_most_are_named_and_not_read(folder: Path) -> None:

@@ -8,7 +8,8 @@ Where nobody watches, nothing is noted.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal, Protocol, cast
 
@@ -87,6 +88,19 @@ class Bookmark:
     def looking_at(self, file: MarkedFile) -> None:
         """It asks what a file is. Raises: BadRecord, if that was too costly before."""
         self._enter(file, "looking")
+
+    @contextmanager
+    def judging(self, file: MarkedFile) -> Iterator[None]:
+        """Whatever is read meanwhile is part of one look at that file, in the time of one entry.
+
+        Raises: BadRecord, if that was too costly before.
+        """
+        self.looking_at(file)
+        watcher, self._watcher = self._watcher, None
+        try:
+            yield
+        finally:
+            self._watcher = watcher
 
     def beginning(self, file: MarkedFile) -> None:
         """It begins to read a file. Raises: BadRecord, if that was too costly before."""

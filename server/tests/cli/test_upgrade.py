@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import platform
+import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -11,7 +14,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from personal_server.app.installations import OneFile
-from personal_server.app.upgrades import Upgrade
+from personal_server.app.upgrades import NewProgramFailed, Upgrade
 from personal_server.consent.credentials import base64url
 from personal_server.upkeep.releases import ReleaseRefused, downloaded
 from release.signed_digests import write_digests
@@ -19,6 +22,8 @@ from server.tests.upkeep.machine import PDPP, Machine
 
 WORKS = f'#!/bin/sh\n# {{version}}\nexec {PDPP} "$@"\n'
 FAILS = '#!/bin/sh\n# {version}\necho spoiled >"$PDPP_DATA_DIR/personal-server.sqlite3"\nexit 1\n'
+CHANGES = frozenset({"os.rename", "os.remove", "os.link", "os.mkdir", "os.rmdir", "os.chmod"})
+KILLED = 77
 NAME = f"pdpp-0.2.0-linux-{platform.machine()}"
 
 
@@ -120,6 +125,73 @@ def test_who_does_not_wait_has_everything_as_before(
     assert program.read_text() == "the old one"
     assert (data / "config.toml").read_text() == "old"
     assert (planned.failed_data / "config.toml").read_text() == "new"
+
+
+@pytest.mark.parametrize("answers", [True, False])
+def test_wherever_it_is_killed_the_way_back_of_the_docs_leads_back(
+    answers: bool, tmp_path: Path
+) -> None:
+    """Killed before each of its changes to the disk, beside what an earlier upgrade left."""
+    release = Signed(tmp_path / "release", WORKS)
+    found = downloaded(release.program, platform.machine())
+    number, is_done = 0, False
+    while not is_done:
+        number += 1
+        home = tmp_path / str(number)
+        program, previous, data = home / "pdpp", home / "pdpp.previous", home / "data"
+        data.mkdir(parents=True)
+        program.write_text("the old one")
+        previous.write_text("an older one")
+        (data / "config.toml").write_text("old")
+        planned = Upgrade(OneFile(program), data / "personal-server.sqlite3", found)
+        is_done = _is_done_before_change(number, planned, answers=answers)
+        if planned.kept_data.exists():
+            if previous.exists():
+                previous.replace(program)
+            if data.exists():
+                data.replace(home / "data.failed")
+            planned.kept_data.replace(data)
+        assert (program.read_text(), (data / "config.toml").read_text()) == ("the old one", "old")
+    assert number > 8
+
+
+def _is_done_before_change(number: int, planned: Upgrade, *, answers: bool) -> bool:
+    """Upgrade in a process that ends before that change to the disk; whether it came to its end."""
+    child = os.fork()
+    if child == 0:
+        try:
+            changes = iter(range(1, number))
+
+            def watch(event: str, words: tuple[object, ...]) -> None:
+                writes = event == "open" and isinstance(words[2], int) and words[2] & os.O_WRONLY
+                if (writes or event in CHANGES) and next(changes, None) is None:
+                    os._exit(KILLED)
+
+            def answer(*_: object) -> bool:
+                return answers
+
+            sys.addaudithook(watch)
+            planned.replace_program()
+            (planned.data_dir / "config.toml").write_text("new")
+            with suppress(NewProgramFailed), pytest.MonkeyPatch.context() as patch:
+                patch.setattr("personal_server.app.upgrades._answers", answer)
+                planned.try_out({})
+            os._exit(0)
+        finally:
+            os._exit(1)
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    assert status in (0, KILLED)
+    return status == 0
+
+
+def test_a_data_directory_that_is_a_disk_of_its_own_is_refused(
+    empty: Machine, tmp_path: Path
+) -> None:
+    """It could not be put back by its name."""
+    release = Signed(tmp_path / "release", WORKS)
+    disk = Machine(tmp_path, empty.settings | {"PDPP_DATA_DIR": "/proc"})
+    asked = ("upgrade", release.folder, "--signer", release.signer)
+    assert "PDPP_DATA_DIR" in disk.pdpp(*asked, expected=69).stderr
 
 
 def test_a_running_server_is_not_upgraded_under_its_feet(empty: Machine, tmp_path: Path) -> None:

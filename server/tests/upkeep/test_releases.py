@@ -8,7 +8,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
-from personal_server.upkeep.releases import ReleaseRefused, downloaded_wheels, numbers_of
+from personal_server.upkeep.releases import ReleaseRefused, downloaded_wheels, order_of
 from release.signed_digests import write_digests
 
 
@@ -56,4 +56,9 @@ def test_a_wheel_that_is_changed_or_was_not_downloaded_is_refused(tmp_path: Path
 
 
 def test_versions_are_compared_by_their_numbers() -> None:
-    assert numbers_of("0.9.0") < numbers_of("0.10") < numbers_of("1.0rc1") == numbers_of("1.0.0")
+    assert order_of("0.9.0") < order_of("0.10") < order_of("1.0") == order_of("1.0.0+local")
+
+
+def test_a_trial_of_a_version_is_older_than_it() -> None:
+    trials = ("0.9", "1.0.0.dev3", "1.0.0a1", "1.0b2", "1.0rc1", "1.0.0", "1.0.1rc1")
+    assert list(map(order_of, trials)) == sorted(set(map(order_of, trials)))

@@ -58,6 +58,10 @@ class Installation(Protocol):
         """
         ...
 
+    def forget_previous(self) -> None:
+        """Delete what an earlier upgrade kept.  Raises: OSError."""
+        ...
+
     def put_back(self) -> None:
         """Put what stood before in its place again.  Raises: OSError."""
         ...
@@ -97,6 +101,10 @@ class OneFile:
         except BaseException:
             new.unlink(missing_ok=True)
             raise
+
+    def forget_previous(self) -> None:
+        """The file beside it."""
+        self.previous.unlink(missing_ok=True)
 
     def put_back(self) -> None:
         """Under its own name again."""
@@ -156,6 +164,11 @@ class PackageEnvironment:
         command = [*self.installer, "--quiet", *words]
         if subprocess.run(command, stdin=subprocess.DEVNULL, check=False).returncode:  # noqa: S603 (files whose signature held)
             raise NotInstalled
+
+    def forget_previous(self) -> None:
+        """The folder beside it."""
+        if self.previous.exists():
+            shutil.rmtree(self.previous)
 
     def put_back(self) -> None:
         """The environment of before; what was made of it goes."""

@@ -5,7 +5,8 @@
     pdpp (0.2.0), pdpp.previous, data/ (brought to its layout by 0.2.0, which answers)
                             after; or, if it never answers, as before, and data.failed-0.2.0/
 
-Rule: at every step one program and one whole copy of the data of its version are on the disk.
+Rule: at every step one program and one whole copy of the data of its version are on the disk. Where
+`data.before-0.2.0` is there, it belongs to `pdpp.previous`, or to `pdpp` where that is not there.
 """
 
 from __future__ import annotations
@@ -76,11 +77,14 @@ class Upgrade:
         shutil.rmtree(copied, ignore_errors=True)
         try:
             self._copy_data(copied)
+            self.installation.forget_previous()
             copied.replace(self.kept_data)
             self.installation.replace(self.release)
         except BaseException:
+            if self.kept_data.exists():  # what is removed in part is no copy
+                shutil.rmtree(copied, ignore_errors=True)
+                self.kept_data.replace(copied)
             shutil.rmtree(copied, ignore_errors=True)
-            shutil.rmtree(self.kept_data, ignore_errors=True)
             raise
 
     def _copy_data(self, copied: Path) -> None:

@@ -31,7 +31,7 @@ from personal_server.granting.passkeys import has_passkey
 from personal_server.settings import Settings
 from personal_server.storage.ports.authorization_store import HeldQuery
 from personal_server.upkeep.ownership import DataNotOwned, require_own_files
-from personal_server.upkeep.releases import numbers_of
+from personal_server.upkeep.releases import order_of
 
 Asking = Callable[[Sequence[str]], str]
 VersionOf = Callable[[str], str | None]
@@ -246,7 +246,7 @@ def _check_versions(known: Mapping[str, object], version_of: VersionOf, now_ns: 
         f"{one['package']} {version} ({one['id']}, fixed in {one['before']})"
         for one in advisories
         if (version := version_of(one["package"])) is not None
-        and numbers_of(one["from"]) <= numbers_of(version) < numbers_of(one["before"])
+        and order_of(one["from"]) <= order_of(version) < order_of(one["before"])
     ]
     if hit:
         return wrong(

@@ -31,7 +31,7 @@ from personal_server.upkeep.releases import (
     ReleaseRefused,
     downloaded,
     downloaded_wheels,
-    numbers_of,
+    order_of,
 )
 
 PACKAGE = "pdpp-personal-server"
@@ -140,7 +140,7 @@ def _release(file: Path, installation: Installation) -> Release:
 
 
 def _remembered(known: Path) -> str | None:
-    return known.read_text(encoding="ascii").strip() if known.is_file() else None
+    return (known.read_text(encoding="ascii").strip() or None) if known.is_file() else None
 
 
 def _require_signer(release: Release, expected: str | None) -> None:
@@ -165,7 +165,7 @@ def _require_newer(release: Release) -> None:
     Raises: CommandError.
     """
     own = version(PACKAGE)
-    if numbers_of(release.version) < numbers_of(own):
+    if order_of(release.version) < order_of(own):
         raise CommandError(
             "export_unsafe",
             f"This release is {release.version}, older than the program, which is {own}.",
@@ -180,6 +180,13 @@ def _require_room(planned: Upgrade) -> None:
             "unavailable",
             f"{planned.kept_data} has the data of before an earlier upgrade to this version.",
             "Delete it, or move it away, then try again. Nothing was changed.",
+        )
+    if planned.data_dir.is_mount():
+        raise CommandError(
+            "unavailable",
+            f"{planned.data_dir} is a disk of its own, and no copy of it can be put in its place.",
+            "Move the data into a folder on that disk and set PDPP_DATA_DIR to it. "
+            "Nothing was changed.",
         )
     needed = planned.bytes_needed()
     if shutil.disk_usage(planned.data_dir.parent).free < needed:

@@ -24,6 +24,9 @@ from personal_server.consent.credentials import base64url
 DIGESTS, SIGNATURE, SIGNER = "SHA256SUMS", "SHA256SUMS.sig", "signer.pem"
 _PROGRAM = re.compile(r"pdpp-(?P<version>[0-9][\w.+]*)-linux-(?P<machine>\w+)")
 _WHEEL = re.compile(r"pdpp_\w+-(?P<version>[0-9][\w.+]*)-py3-none-any\.whl")
+_MOST_BYTES = 1024 * 1024
+_STAGES = {"dev": -4, "a": -3, "b": -2, "rc": -1}
+_STAGE = re.compile(r"(\d)(a|b|rc)|\.(dev)")
 _LINE = re.compile(r"(?P<digest>[0-9a-f]{64})  (?P<name>[\w.+-]+)")
 
 
@@ -116,12 +119,12 @@ def _signed_digests(folder: Path) -> tuple[str, Mapping[str, str]]:
     missing = [name for name in (DIGESTS, SIGNATURE, SIGNER) if not (folder / name).is_file()]
     if missing:
         raise ReleaseRefused(f"Download {', '.join(missing)} of the release into the same folder.")
-    text = (folder / DIGESTS).read_bytes()
+    text = _bytes_of(folder / DIGESTS)
     try:
-        key = load_pem_public_key((folder / SIGNER).read_bytes())
+        key = load_pem_public_key(_bytes_of(folder / SIGNER))
         if not isinstance(key, Ed25519PublicKey):
             raise ReleaseRefused(f"{SIGNER} is no Ed25519 key.")
-        key.verify((folder / SIGNATURE).read_bytes(), text)
+        key.verify(_bytes_of(folder / SIGNATURE), text)
     except (ValueError, InvalidSignature) as error:
         raise ReleaseRefused(
             f"{SIGNATURE} does not sign {DIGESTS}. Download them again."
@@ -132,12 +135,27 @@ def _signed_digests(folder: Path) -> tuple[str, Mapping[str, str]]:
     }
 
 
-def numbers_of(version: str) -> tuple[int, ...]:
-    """What tells which of two versions is newer; what makes one a trial counts as nothing.
+def _bytes_of(file: Path) -> bytes:
+    """A small file of a release, as far as one may be long."""
+    with file.open("rb") as content:
+        return content.read(_MOST_BYTES)
 
-    In: `0.10.0`, `0.10`, `0.10.0rc1`.  Out: `(0, 10)` of each.
+
+def order_of(version: str) -> tuple[tuple[int, ...], int]:
+    """What tells which of two versions is newer: its numbers, and how far a trial of them was.
+
+    In: `0.10.0`, `0.10`, `0.10.0rc1`.  Out: `((0, 10), 0)` of the first two, `((0, 10), -1)`.
     """
-    parts = version.split("+")[0].split(".")
+    public = version.split("+")[0].lower()
+    stage = _STAGE.search(public)
+    numbers = _numbers_of(
+        public if stage is None else public[: stage.start() + len(stage[1] or "")]
+    )
+    return numbers, 0 if stage is None else _STAGES[stage[2] or stage[3]]
+
+
+def _numbers_of(version: str) -> tuple[int, ...]:
+    parts = version.split(".")
     numbers = [int("".join(takewhile(str.isdecimal, part)) or 0) for part in parts]
     while numbers and numbers[-1] == 0:
         numbers.pop()

@@ -8,7 +8,7 @@ Where nobody watches, nothing is noted.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal, Protocol, cast
@@ -90,7 +90,7 @@ class Bookmark:
         self._enter(file, "looking")
 
     @contextmanager
-    def judging(self, file: MarkedFile) -> Iterator[None]:
+    def judging(self, file: MarkedFile) -> Generator[None]:
         """Whatever is read meanwhile is part of one look at that file, in the time of one entry.
 
         Raises: BadRecord, if that was too costly before.

@@ -39,6 +39,11 @@ def server_of(asked: list[httpx2.Request], answer: Answer) -> AskedServer:
     return AskedServer(DavPlace.of(OWN), "s3cret", open_client=lambda: client)
 
 
+def leads_to(location: str) -> list[tuple[bytes, bytes]]:
+    """The header of a redirect, as its bytes come."""
+    return [(b"location", location.encode())]
+
+
 def ask(server: AskedServer, method: str = "PROPFIND") -> None:
     server.ask(DavAsk(method, "https://caldav.example.org/home/", "0", ""))
 
@@ -73,11 +78,18 @@ def test_names_of_one_owner_are_told_from_others(host: str, own: str, *, is_one:
         "caldavs://dav.example.org/",
         "https://ada@dav.example.org/",
         "caldavs://ada@[::1/",
+        "caldavs://ada@\u00fc.example.org/",
     ],
 )
 def test_a_place_has_a_user_no_password_and_tls(place: str) -> None:
     with pytest.raises(DavTrouble):
         DavPlace.of(place)
+
+
+def test_a_name_in_letters_of_another_script_is_asked_as_names_are_asked() -> None:
+    place = DavPlace.spelled("caldav", "https://b\u00fccher.example/dav/", "ada")
+    assert place == "caldavs://ada@xn--bcher-kva.example/dav/"
+    assert DavPlace.of(place).host == "xn--bcher-kva.example"
 
 
 @pytest.mark.parametrize(
@@ -90,12 +102,16 @@ def test_a_place_has_a_user_no_password_and_tls(place: str) -> None:
         "https://ada:s3cret@caldav.example.org/home/",
         "file:///etc/passwd",
         "https://caldav.example.org:port/",
+        "https://[",
+        "//[::1",
+        "https://\u00fc.example.org/",
+        "https://\u2100.example.org/",
     ],
 )
 def test_no_redirect_takes_the_password_elsewhere(
     asked: list[httpx2.Request], location: str
 ) -> None:
-    server = server_of(asked, lambda _: httpx2.Response(302, headers={"location": location}))
+    server = server_of(asked, lambda _: httpx2.Response(302, headers=leads_to(location)))
     assert refused(server) == "redirect_refused"
     assert len(asked) == 1
 
@@ -144,6 +160,9 @@ def test_an_answer_packed_against_the_request_is_refused(asked: list[httpx2.Requ
 def test_nothing_but_reads_is_sent(asked: list[httpx2.Request]) -> None:
     for method in ("PUT", "DELETE", "MKCOL", "PROPPATCH", "POST"):
         assert refused(server_of(asked, lambda _: httpx2.Response(201)), method)
+    server = server_of(asked, lambda _: httpx2.Response(207))
+    with pytest.raises(DavTrouble):
+        server.ask(DavAsk("PROPFIND", "https://caldav.example.org/home/", "\u00fc", ""))
     assert not asked
 
 

@@ -34,6 +34,7 @@ ANSWER_SECONDS = 600.0
 MOST_REQUESTS = 50_000
 MOST_REDIRECTS = 5
 METHODS = frozenset({"PROPFIND", "REPORT", "GET"})
+_DEPTHS = frozenset({None, "0", "1"})
 UNREACHABLE, NO_PLACE, ELSEWHERE = "dav_unreachable", "dav_place", "redirect_refused"
 _PORTS = {"http": 80, "https": 443}
 _WORDS_BYTES = 64 * 1024
@@ -62,7 +63,9 @@ class DavPlace:
             raise DavTrouble(NO_PLACE) from None
         kind = parts.scheme.removesuffix("s")
         is_plain = kind == parts.scheme
-        if kind not in ("caldav", "carddav") or not host or not user or parts.query:
+        if kind not in ("caldav", "carddav") or not user or parts.query:
+            raise DavTrouble(NO_PLACE)
+        if not host or not host.isascii():
             raise DavTrouble(NO_PLACE)
         if parts.password is not None or (is_plain and not is_loopback(host)):
             raise DavTrouble(NO_PLACE)
@@ -79,7 +82,7 @@ class DavPlace:
         """
         try:
             parts = urlsplit(url if "://" in url else f"https://{url}")
-            host, port = parts.hostname or "", parts.port
+            host, port = (parts.hostname or "").encode("idna").decode(), parts.port
         except ValueError:
             raise DavTrouble(NO_PLACE) from None
         if parts.scheme not in _PORTS or parts.query:
@@ -151,7 +154,7 @@ class AskedServer:
 
     def ask(self, request: DavAsk) -> DavStatus:
         """Send a request, and follow where it leads.  Raises: DavTrouble."""
-        if request.method not in METHODS:
+        if request.method not in METHODS or request.depth not in _DEPTHS:
             raise DavTrouble(MISBEHAVES)
         url = request.url
         for _ in range(MOST_REDIRECTS + 1):
@@ -159,7 +162,10 @@ class AskedServer:
             response = self._sent(request, url)
             if response.status_code not in _REDIRECTS or "location" not in response.headers:
                 return self._judged(response, url)
-            url = urljoin(url, response.headers["location"])
+            try:
+                url = urljoin(url, response.headers["location"])
+            except ValueError:  # it is no URL
+                raise DavTrouble(ELSEWHERE) from None
         raise DavTrouble(ELSEWHERE)
 
     def words(self) -> bytes:
@@ -256,7 +262,7 @@ class AskedServer:
             host, port, own_port = asked.hostname or "", asked.port, own.port
         except ValueError:
             raise DavTrouble(ELSEWHERE) from None
-        if asked.scheme != own.scheme or "@" in asked.netloc or not host:
+        if asked.scheme != own.scheme or "@" in asked.netloc or not (host and host.isascii()):
             raise DavTrouble(ELSEWHERE)
         if host == own.hostname:
             if (port or None) != own_port and (self.place.is_plain or port not in (None, 443)):

@@ -8,6 +8,7 @@ from urllib.parse import unquote
 import msgspec
 import pytest
 
+from pdpp_sources.whatsapp import WhatsAppSource
 from personal_server.domain.disclosure import AskedDetail
 from personal_server.enforcement.queries import RecordsQuery, Selectors
 from personal_server.reading.owner import OwnerReads
@@ -17,6 +18,7 @@ from personal_server.storage.catalog import KnownDeclarations
 from server.tests.cli.test_disclosures import entry
 from server.tests.console.browsing import Browser, Page, marked, numbers, words
 from server.tests.console.household import CHECKING, HOME, WORK, Household
+from server.tests.console.test_record_lists import filled
 from server.tests.semantics.tiny import TinyEmbedder
 
 MESSAGES = f"/owner/records/{HOME}/messages"
@@ -382,6 +384,15 @@ def test_a_search_counts_its_hits_and_narrows_by_account_kind_and_days(
     (month,) = [link for link in chips if "since=2026-10-19" in link]
     assert 0 < numbers(browser.get(month), "count")[0] < 13
     assert browser.get("/owner/search?q=lunch&account=nothing").error == "not_found"
+
+
+def test_a_kind_is_named_by_all_sources_that_have_records_of_it(
+    house: Household, browser: Browser
+) -> None:
+    said = {"chat_id": "x", "sent_at": "2026-11-01T10:00:00Z", "author": "Ada", "text": "Lunch"}
+    filled(house, WhatsAppSource.declaration, "cin_chat", "messages", [{"id": "c1", **said}])
+    page = browser.get("/owner/search?q=lunch")
+    assert ">Your chat messages, Your e-mails</option>" in page.text
 
 
 def test_chips_count_all_hits_of_a_search_or_say_that_they_are_of_a_page(

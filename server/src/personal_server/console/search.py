@@ -16,12 +16,12 @@ from starlette.responses import Response
 
 from pdpp_kernel.criteria import HitOrder
 from pdpp_kernel.errors import InvalidRequest, NotFound, QueryTimeout
-from pdpp_kernel.texts import Text, message, moment_of
+from pdpp_kernel.texts import Joined, Text, message, moment_of
 from pdpp_kernel.values import ValueKind
 from personal_server.console.pages import Templates
 from personal_server.console.record_values import CELL_CHARS, SHORT_CHARS, brief, plain_records
 from personal_server.console.record_view import MOST_LINK_BYTES, RecordsView
-from personal_server.console.search_chips import chips_of, found_places
+from personal_server.console.search_chips import Order, chips_of, found_places
 from personal_server.console.session import PageRequest, PageRoute
 from personal_server.console.viewpoints import (
     ROOTS,
@@ -41,6 +41,7 @@ KEPT = ("q", *NARROWING, "sort")
 PAGE_CHARS = 200_000
 PAGE_SECONDS = 10.0
 WORDS_SHOWN = 5
+CHIP_CHARS, NAMES_SHOWN = 40, 3
 # What a search has left to look at, in its `recall`.
 _LEFT = ("truncated", "pending_index_count", "unembedded_record_count")
 
@@ -87,11 +88,14 @@ class SearchPages:
                 for stored in snapshot.stored_streams()
                 if stored.record_count
             )
-            streams = _streams(authority, {stream for _, stream in filled})
+            streams = _streams(authority, filled)
             if asked.get("stream") and asked["stream"] not in dict(streams):
                 raise InvalidRequest("There are no such records on this server.", param="stream")
             names = {source.order: source for source in authority.sources}
-            accounts = {source.connection_id: account_name(source) for source in authority.sources}
+            accounts = {
+                source.connection_id: cut(account_name(source), CHIP_CHARS)
+                for source in authority.sources
+            }
             if asked.get("account") and asked["account"] not in accounts:
                 raise NotFound("There is no such account.")
             result: dict[str, Any] = {}
@@ -167,13 +171,18 @@ class SearchPages:
         return now.astimezone(self.pages.zone).date()
 
 
-def _streams(authority: ReadAuthority, stream_names: set[str]) -> list[tuple[str, str]]:
-    labels = {
-        source.stream: declared_name(source.declared.label)
-        for source in authority.sources
-        if source.stream in stream_names
-    }
-    return sorted(labels.items(), key=lambda pair: pair[1].lower())
+def _streams(authority: ReadAuthority, filled: frozenset[Order]) -> list[tuple[str, Text]]:
+    """Streams that hold records, each by what its sources call it: several may share a stream."""
+    labels: dict[str, set[str]] = {}
+    for source in authority.sources:
+        if source.order in filled:
+            labels.setdefault(source.stream, set()).add(source.declared.label)
+    kinds: list[tuple[str, Text]] = []
+    for stream, names in labels.items():
+        shown = [declared_name(cut(each, CHIP_CHARS)) for each in sorted(names)]
+        more = ["…"] if len(shown) > NAMES_SHOWN else []
+        kinds.append((stream, Joined((*shown[:NAMES_SHOWN], *more))))
+    return sorted(kinds, key=lambda kind: str(kind[1]).lower())
 
 
 def _query(parameters: Mapping[str, str]) -> SearchQuery:

@@ -11,7 +11,7 @@ from types import ModuleType
 
 import pytest
 
-from personal_server.app.feed_secrets import FeedSecrets, PasswordPlace
+from personal_server.app.feed_secrets import DAMAGED, FeedSecrets, PasswordPlace
 from personal_server.app.machine_keyring import MachineKeyring, machine_keyring
 from personal_server.app.stores import open_stores
 from personal_server.settings import Settings
@@ -75,6 +75,20 @@ def test_a_keyring_that_is_locked_leaves_the_sealed_file(
     assert secrets.password("fee_2") is None
     secrets.forget("fee_1")
     assert secrets.place_of("fee_1") is None
+
+
+@pytest.mark.parametrize("content", [b'{"fee_1": "a', b"[1]", b'{"fee_1": 3}', b"\xff"])
+def test_a_damaged_file_gives_no_password_and_is_kept_beside_the_next(
+    secrets: FeedSecrets, content: bytes
+) -> None:
+    in_file = replace(secrets, keyring=None)
+    in_file.path.write_bytes(content)
+    assert (in_file.place_of("fee_1"), in_file.password("fee_1")) == (None, None)
+    in_file.forget("fee_1")
+    assert in_file.path.read_bytes() == content
+    in_file.keep("fee_2", SECRET)
+    assert (in_file.password("fee_2"), in_file.password("fee_1")) == (SECRET, None)
+    assert in_file.path.with_suffix(DAMAGED).read_bytes() == content
 
 
 def test_many_that_keep_passwords_at_once_lose_none(secrets: FeedSecrets) -> None:

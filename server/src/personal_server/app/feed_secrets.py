@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
+import msgspec
 import orjson
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESSIV
@@ -29,10 +30,11 @@ from personal_server.app.stores import Stores
 from personal_server.reading.sealed_tokens import store_sealer
 from personal_server.storage.ports.upkeep_stores import ServerStore
 
-FILE = "feed-secrets.json"
+FILE, DAMAGED = "feed-secrets.json", ".damaged"
 TOKENS_BEGIN = "oauth2 "
 """What is kept in the place of a password begins so, where tokens sign in (`oauth_access.py`)."""
 _VERSION = b"feed secrets 1"
+_decoder = msgspec.json.Decoder(dict[str, str])
 
 
 class PasswordPlace(StrEnum):
@@ -122,15 +124,27 @@ class FeedSecrets:
             raise refusal_of(error) from error
 
     def _all(self) -> dict[str, str]:
-        """Raises: StorageUnavailable where the file is there and cannot be read."""
+        """None of a file that is damaged, so that each feed says that its password is missing.
+
+        Raises: StorageUnavailable where the file is there and cannot be read.
+        """
         try:
-            return orjson.loads(self.path.read_bytes())
-        except (FileNotFoundError, orjson.JSONDecodeError):
-            return {}
+            return self._decoded() or {}
         except OSError as error:  # written anew, it would lose the others' passwords
             raise refusal_of(error) from error
 
+    def _decoded(self) -> dict[str, str] | None:
+        """What the file holds, or None of one that is damaged.  Raises: OSError."""
+        try:
+            return _decoder.decode(self.path.read_bytes())
+        except FileNotFoundError:
+            return {}
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            return None
+
     def _write(self, kept: dict[str, str]) -> None:
+        if self._decoded() is None:  # somebody may find the others' passwords in it
+            self.path.replace(self.path.with_suffix(DAMAGED))
         scratch = self.path.with_suffix(f".{os.getpid()}")
         opened = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         with os.fdopen(opened, "wb") as out:

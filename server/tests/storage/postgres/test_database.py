@@ -155,6 +155,23 @@ def test_a_role_of_the_group_that_owns_a_schema_uses_it(tmp_path: Path, name: st
 
 
 @pytest.mark.usefixtures("neighbours")
+@pytest.mark.parametrize("right", ["owns", "creates"])
+def test_the_schema_of_a_group_with_other_members_is_not_used(
+    tmp_path: Path, name: str, right: str
+) -> None:
+    say(f"CREATE ROLE team; GRANT team TO {OURS}, {OTHER}")
+    try:
+        owner = "team" if right == "owns" else OURS
+        say(f"CREATE SCHEMA {name} AUTHORIZATION {owner}; GRANT CREATE ON SCHEMA {name} TO team")
+        with pytest.raises(ForeignSchema):
+            opened(tmp_path, name, server().url(OURS))
+        say(f"REVOKE team FROM {OTHER}")
+        opened(tmp_path, name, server().url(OURS)).close()
+    finally:
+        say(f"DROP SCHEMA {name} CASCADE; DROP ROLE team")
+
+
+@pytest.mark.usefixtures("neighbours")
 @pytest.mark.parametrize("is_made", [False, True])
 def test_what_a_role_keeps_in_its_schema_is_closed_to_its_neighbours(
     tmp_path: Path, name: str, *, is_made: bool

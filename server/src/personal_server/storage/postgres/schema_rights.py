@@ -1,7 +1,7 @@
 """Who else may change a schema, beside those who may do everything.
 
 Rule: who owns a schema may drop its tables and put others in their places, and who may create in it
-can put functions before those that statements mean; so what is kept there would be theirs to read.
+can put functions before those that statements mean; so what is kept there would be theirs to read.  A group that does has no other member.
 Source: docs/postgresql.md.
 """
 
@@ -20,7 +20,12 @@ LEFT JOIN pg_roles AS named ON named.oid = changer
 LEFT JOIN pg_database ON named.rolname = 'pg_database_owner' AND datname = current_database()
 LEFT JOIN pg_roles AS meant ON meant.oid = coalesce(datdba, changer)
 WHERE nspname = ? AND meant.rolsuper IS NOT TRUE
-AND (changer = 0 OR NOT pg_has_role(changer, 'USAGE'))
+AND (changer = 0 OR NOT pg_has_role(changer, 'USAGE') OR EXISTS (
+  SELECT 1 FROM pg_roles AS member
+  WHERE meant.rolname <> current_user AND member.oid <> meant.oid
+  AND member.rolname <> current_user AND NOT member.rolsuper
+  AND pg_has_role(member.oid, meant.oid, 'MEMBER')
+))
 LIMIT 1
 """
 

@@ -202,8 +202,9 @@ def _compare(site: Site, token: str, probe: Probe, samples: int) -> Outcome:
             path = (probe.hidden, probe.absent)[side].replace(NUMBER, str(number))
             connection.request("GET", path, headers=headers)
             answer = connection.getresponse()
-            if not answer.read() or answer.status not in (200, 404):
-                sys.exit(f"{probe.name} was answered {answer.status}")
+            body = answer.read()
+            if not body or answer.status not in (200, 404):
+                sys.exit(f"{probe.name} was answered {answer.status}: {body[:400].decode()}")
             if number >= WARM_UP:
                 taken[side].append(perf_counter_ns() - begin)
     connection.close()

@@ -12,6 +12,7 @@ from personal_server.domain.disclosure import DENIED, SERVED, AskedDetail, Discl
 from personal_server.granting.audit import Acting
 from personal_server.granting.pauses import resume_access
 from personal_server.granting.reading_alarms import (
+    DISMISSED_DAYS,
     HOUR,
     MINUTE,
     PausePolicy,
@@ -24,6 +25,7 @@ from personal_server.granting.reading_alarms import (
     read_since,
     reading_figures,
 )
+from personal_server.granting.tokens import FAMILY_IDLE_NS
 from personal_server.storage.authorization_rows import (
     AuditRow,
     CanaryRow,
@@ -401,3 +403,7 @@ def test_words_that_were_seen_are_new_again_after_thirty_days(memory: Any) -> No
     watch([search("rain", START + kept)])
     assert sum(span.new_words for span in memory.rows(ReadingSpanRow) if span.seconds == HOUR) == 2
     assert memory.rows(ReadingWordsRow)[0].ends_at_ns == START + 2 * kept
+
+
+def test_what_an_owner_dismissed_is_known_as_long_as_the_repeats_that_it_counted() -> None:
+    assert DISMISSED_DAYS * DAY_NANOSECONDS == FAMILY_IDLE_NS

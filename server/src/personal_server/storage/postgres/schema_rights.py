@@ -1,7 +1,8 @@
 """Who else may change a schema, beside those who may do everything.
 
 Rule: who owns a schema may drop its tables and put others in their places, and who may create in it
-can put functions before those that statements mean; so what is kept there would be theirs to read.  A group that does has no other member.
+can put functions before those that statements mean; so what is kept there would be theirs to read.
+A group that owns it or may create in it has no other member.
 Source: docs/postgresql.md.
 """
 

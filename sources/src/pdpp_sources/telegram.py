@@ -302,7 +302,7 @@ def _reacted(
         except BadRecord:
             reacted_at = None
         if reacted_at is None:
-            reason = message("a value of the entry is not what its field holds")
+            reason = message("a value of the entry is of another kind than its field")
             yield Skipped(element.where, "no_value", reason, element.position)
         own, reaction = json_values.line(entry, "from_id"), _reaction(value)
         data: Data = {

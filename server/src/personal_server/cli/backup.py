@@ -245,7 +245,9 @@ def restore(
 def _wanted(signer: str | None, *, unsigned: bool) -> str | None:
     """Who must have made a backup.  Raises: CommandError."""
     if signer is not None and unsigned:
-        raise CommandError("usage", "A backup is signed or not.", "Use --signer or --unsigned.")
+        raise CommandError(
+            "usage", "--signer and --unsigned exclude each other.", "Give one of them."
+        )
     return NOBODY if unsigned else signer
 
 

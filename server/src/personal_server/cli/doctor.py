@@ -178,7 +178,7 @@ def _findings(
             SKIPPED,
             "not tested, because the test needs your decision",
             (
-                "Run this command with --authorize and allow something; the test ends "
+                "Run this command with --authorize and allow any records; the test ends "
                 "the access afterwards."
             ),
         )

@@ -105,7 +105,7 @@ def notices_app(
             count = ask_for_tests(writer)
         if not count:
             raise CommandError(
-                "not_found", "You are told nowhere.", "Begin: pdpp notices to desktop"
+                "not_found", "Notices are sent nowhere.", "Begin: pdpp notices to desktop"
             )
         words().print(
             "The running server sends a test within seconds. `pdpp notices` shows what came of it."
@@ -173,7 +173,9 @@ class _NoticesShown:
             console().print(plain(f"{row.name} ({row.channel_id})"), soft_wrap=True)
             print_facts(_facts(row), console(), "  ")
         if not self.rows:
-            words().print("You are told nowhere. Begin: pdpp notices to desktop")
+            words().print(
+                "Notices are sent nowhere. To get them on this desktop: pdpp notices to desktop"
+            )
         if self.quiet is not None:
             words().print(plain(f"Quiet hours: {self.quiet}, in your time zone."))
         if self.settings.kinds_off:

@@ -135,7 +135,7 @@ def _add_corrections(app: cyclopts.App, open_store: StoreOpener) -> None:
         first, second = _identity(one), _identity(other)
         if first == second:
             raise CommandError(
-                "usage", "Both addresses are the same.", "Name two different addresses."
+                "usage", "Both addresses are the same.", "Give two addresses that differ."
             )
         with open_store() as store:
             _correct(store, (first, second), lambda corrections: merged(corrections, first, second))

@@ -91,7 +91,7 @@ def _facts(stores: Stores, settings: Settings) -> Iterator[tuple[str, str]]:
     with stores.authorization.read() as reader:
         told = len(channels(reader))
     where = f"told in {counted(told, 'place')}: pdpp notices"
-    yield "notices", where if told else "told nowhere: pdpp notices to desktop"
+    yield "notices", where if told else "sent nowhere: pdpp notices to desktop"
     yield from _feed_facts(feed_store(stores).feeds(), stores.clock())
     made = [row.made_at for row in stores.upkeep.backups()]
     if made:

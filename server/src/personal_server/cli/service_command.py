@@ -309,7 +309,9 @@ def service_app(
         """Stop the service and remove it; your records stay."""
         service = manager()
         if not service.path.exists():
-            raise CommandError("not_found", "No service is installed.", "")
+            raise CommandError(
+                "not_found", "pdpp is not installed as a service of this system.", ""
+            )
         given = _given(service)
         _each(run, service.stopping())
         service.path.unlink()

@@ -99,9 +99,9 @@ def _print_head(source: KnownSource, out: Console) -> None:
     out.print(Text.assemble((source.connector_key, "bold"), "  ", plain(display["name"])))
     indented(display["detail"], 2, out)
     if source.package is not None:
-        indented(f"Read by the package {source.package}", 2, out)
+        indented(f"Its files are read by the installed package {source.package}", 2, out)
     if source.recipe is not None:
-        indented(f"Described by your recipe {source.recipe}", 2, out)
+        indented(f"Its files are read by your recipe {source.recipe}", 2, out)
 
 
 def _print_unusable(reader: UnusableReader) -> None:

@@ -89,7 +89,8 @@ def print_columns(
         out.print(table(("  column", "read as", "examples", "why"), rows))
     if any(column.why == "undecided_days" for column in columns):
         name = next(column.name for column in columns if column.why == "undecided_days")
-        hint = f'Say what comes first: --column "{name}=day" or --column "{name}=month-first"'
+        forms = f'--column "{name}=day" or --column "{name}=month-first"'
+        hint = f"Say whether its dates begin with the day or the month: {forms}"
         indented(hint, 2, out)
 
 

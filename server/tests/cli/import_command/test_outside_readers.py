@@ -55,4 +55,6 @@ def test_it_imports_a_file_end_to_end(environ: dict[str, str], tmp_path: Path) -
 def test_it_is_listed_with_its_package(environ: dict[str, str]) -> None:
     (source,) = [each for each in run_json(environ, "sources") if "package" in each]
     assert (source["connector_key"], source["package"]) == ("viewings", "viewings_reader 1.0")
-    assert "Read by the package viewings_reader 1.0" in run(environ, "sources", "viewings")
+    assert "Its files are read by the installed package viewings_reader 1.0" in run(
+        environ, "sources", "viewings"
+    )

@@ -269,5 +269,5 @@ def _day(entry: OfxEntry, name: str) -> str | None:
 
 def _security_id(code: str | None) -> str:
     if code is None:
-        raise BadRecord("bad_record", "the security has no code")
+        raise BadRecord("bad_record", "the stock, fund or bond has no code")
     return stable_id("sec", code)

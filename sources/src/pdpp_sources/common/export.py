@@ -246,7 +246,7 @@ def open_export(
         if within is not None and not path.resolve().is_relative_to(within):
             raise ExportUnsafe(
                 "This link leads out of the folder.",
-                "Import the file or folder that the link leads to from where it really is.",
+                "Import the file or folder itself, not the link to it.",
             )
         mode = path.stat().st_mode
     except FileNotFoundError:

@@ -199,7 +199,7 @@ VISITS = StreamForm(
         word("transition", "How the page was reached: link, typed, reload …"),
     ],
     time_field="visited_at",
-    views={"sites": ("Sites and times only", ["id", "visited_at", "host"])},
+    views={"sites": ("Names of sites and times only", ["id", "visited_at", "host"])},
 )
 
 POINTS = StreamForm(

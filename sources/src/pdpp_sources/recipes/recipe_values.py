@@ -103,7 +103,7 @@ def converted(value: Json, said: RecipeField, zone: tzinfo, form: str | None) ->
 
 
 def _unlike() -> BadRecord:
-    return BadRecord("no_value", "a value of the entry is not what its field holds")
+    return BadRecord("no_value", "a value of the entry is of another kind than its field")
 
 
 @cache

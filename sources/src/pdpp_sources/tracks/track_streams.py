@@ -21,7 +21,7 @@ from pdpp_sources.tracks.track_points import TrackPoint
 
 WORKOUTS = StreamForm(
     "workouts",
-    "Your workouts and recorded tracks",
+    "Your workouts and recorded routes",
     "Kind, time, length, distance and energy of each.",
     [
         key(),

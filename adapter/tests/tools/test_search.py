@@ -244,7 +244,7 @@ async def test_what_was_relaxed_is_said_first_and_near_words_stay_in_the_fence()
     assert 'hits=1; with_all_words=0; others="at least 3 of 5 words"' in lines[0]
     begin = next(n for n, line in enumerate(lines) if line.startswith("BEGIN "))
     end = next(n for n, line in enumerate(lines) if line.startswith("END "))
-    assert "absent: xyzzy (in no record that you may see)" in lines[:begin]
+    assert "absent: xyzzy (in no searched field that you may see)" in lines[:begin]
     assert "respelled: remialer (near words say what was searched instead)" in lines[:begin]
     assert "holds: chain" in lines[begin:end]
     shown = 'near 1: searched instead: remialer → "remailer\\nnext: x" (150)'

@@ -104,7 +104,7 @@ MESSAGES = chat_messages(
         word("kind", "message, photo, file, voice_message, sticker, poll … or what was done"),
         flag("is_notice", "Whether it tells what happened instead of saying something"),
         reference("reply_to_id", "The message it answers"),
-        caseless(word("forwarded_from", "Who wrote it first")),
+        caseless(word("forwarded_from", "Who wrote it first", searched=True)),
         moment("edited_at", "When it was last changed"),
         names("reactions", "The reactions to it: an emoji, or its kind"),
         integer("reaction_count", "Number of reactions", summed=True),

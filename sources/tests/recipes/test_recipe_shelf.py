@@ -22,6 +22,10 @@ from sources.tests.specimens.recipes import RECIPE_SPECIMENS
 every_recipe = pytest.mark.parametrize(
     "recipe", shipped_recipes(), ids=lambda each: each.connector_key
 )
+NAMES = {
+    *("artist", "album", "audiobook", "author", "company", "publisher", "receiver", "receivers"),
+    *("sender", "show", "subreddit", "username"),
+}
 FOLDER = Path(__file__).resolve().parents[2] / "src/pdpp_sources/recipes/shipped"
 
 
@@ -61,6 +65,17 @@ def test_each_field_is_filled_somewhere(recipe: RecipeSource, tmp_path: Path) ->
     filled = {(i.stream, n) for i in found for n, v in i.data.items() if v is not None}
     declared = {(s.name, f.name) for s in recipe.recipe.streams for f in s.fields}
     assert declared <= filled, sorted(declared - filled)
+
+
+@every_recipe
+def test_whom_and_what_people_ask_by_name_is_searched_in_any_case(recipe: RecipeSource) -> None:
+    for stream in recipe.declaration["streams"]:
+        fields = stream["schema"]["properties"]
+        named = NAMES & {
+            each for each in fields if not fields[each].get("description", "").startswith("Id")
+        }
+        assert named <= {*stream["query"]["search"]["lexical_fields"]}
+        assert all(fields[each].get("x_pdpp_caseless") for each in named)
 
 
 def read(recipe: RecipeSource, path: Path, start: int = 0) -> list[SourceItem]:

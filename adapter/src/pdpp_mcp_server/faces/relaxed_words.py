@@ -41,7 +41,9 @@ def relaxed_notes(body: Json, *, is_narrowed: bool = False) -> list[str]:
     relaxed = as_object(meta_of(body).get("relaxed"))
     absent, spelled = _words(relaxed.get("absent")), _words(relaxed.get("spelled"))
     where = (
-        "in no record of the streams searched" if is_narrowed else "in no record that you may see"
+        "in no searched field of these streams"
+        if is_narrowed
+        else "in no searched field that you may see"
     )
     lines = [f"absent: {absent} ({where})"] if absent else []
     return (

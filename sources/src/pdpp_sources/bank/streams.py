@@ -95,7 +95,11 @@ TRANSACTIONS = StreamForm(
             summed=True,
         ),
         _amount("balance_after", "What the account held after it, where it is said"),
-        category(caseless(word("category", "What the owner or a budget program filed it under"))),
+        category(
+            caseless(
+                word("category", "What the owner or a budget program filed it under", searched=True)
+            )
+        ),
         word("kind", "credit, debit, check, atm, fee, interest …"),
         day("initiated_on", "Day the owner made it, where the bank says so"),
         day("available_on", "Day the money can be used, where the bank says so"),

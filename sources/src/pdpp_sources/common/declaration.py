@@ -65,6 +65,11 @@ def word(name: str, about: str, *, title: bool = False, searched: bool = False) 
     return Field(name, schema, searched=searched, grouped=True, counted=True)
 
 
+def name_word(name: str, about: str) -> Field:
+    """A name that many records share: also searchable, and equal whatever its case."""
+    return caseless(word(name, about, searched=True))
+
+
 def plain(name: str, about: str) -> Field:
     """A string to read and to filter by exactly, no more."""
     return Field(name, _kind("string", about))

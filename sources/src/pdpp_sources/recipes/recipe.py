@@ -118,6 +118,7 @@ class Recipe:
 KINDS: Mapping[str, Callable[[str, str], Field]] = {
     "text": declared.text,
     "word": declared.word,
+    "name": declared.name_word,
     "string": declared.plain,
     "reference": declared.reference,
     "whole": declared.integer,

@@ -232,6 +232,7 @@ def _form_of(text: str, form: str | None, of_instants: str) -> str:
 _OF_KINDS: Mapping[str, Callable[..., Json]] = {
     "text": _text,
     "word": _word,
+    "name": _word,
     "string": _word,
     "reference": _word,
     "currency": _word,

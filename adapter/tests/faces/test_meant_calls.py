@@ -22,6 +22,16 @@ nothing: dict[str, Any] = {"meta": {"empty": {"reason": "nothing_matches"}}}
             {"metric": "count", "filter": {"is_reply": True, "from_name": "Ben"}},
             {"metric": "count", "filter": {"is_reply": True, "from_name": {"contains": "Ben"}}},
         ),
+        (
+            "query_records",
+            {"stream": "s", "filter": {"subject": ""}},
+            {"stream": "s", "filter": {"subject": {"exists": False}}},
+        ),
+        (
+            "aggregate",
+            {"stream": "s", "filter": {"title": {"contains": "mascara"}, "n": 3}},
+            {"stream": "s", "filter": {"n": 3}, "query": "mascara"},
+        ),
         ("search", {"query": 'from:"Ana Schmit" -x'}, {"query": "Ana Schmit -x"}),
         ("search", {"q": "to:ada", "exact": True}, {"query": "ada"}),
         (
@@ -37,6 +47,13 @@ def test_what_was_plainly_meant_is_a_call_in_the_words_of_the_caller(
 ) -> None:
     (call,) = meant_calls(tool, asked, nothing)
     assert (call.tool, call.arguments) == (tool, changed)
+
+
+def test_words_that_are_part_of_no_value_are_searched_in_any_form() -> None:
+    asked = {"stream": "s", "fields": ["title"], "filter": {"title": {"contains": "Mikes Firm"}}}
+    (call,) = meant_calls("query_records", {**asked, "since": "2026", "limit": 3}, nothing)
+    found = {"query": "Mikes Firm", "streams": ["s"], "since": "2026", "limit": 3}
+    assert (call.tool, call.arguments) == ("search", found)
 
 
 @pytest.mark.parametrize("asked", [{"query": "two words"}, {"query": '""'}, {"q": "ada"}])

@@ -14,6 +14,8 @@ PAYEES = {
     "Reve": 1,
     "Deutsche Bahn": 5,
     "null": 2,
+    "Mike's Construction Co.": 2,
+    "L’Étoile": 1,
 }
 
 
@@ -27,6 +29,9 @@ PAYEES = {
         ("Netlfix", ["Netflix"]),
         ("rewe", ["Rewe", "Reve"]),
         ("Amazon Marketplace", ["Amazon"]),
+        ("Mikes construction", ["Mike's Construction Co."]),
+        ("mike’s construction", ["Mike's Construction Co."]),
+        ("letoile", ["L’Étoile"]),
         ("re", []),
         ("zzz", []),
         ("", []),

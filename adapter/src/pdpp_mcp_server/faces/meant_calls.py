@@ -5,6 +5,7 @@ Source: docs/contract/mcp-adapter.md 10.2.
 
 import re
 
+from pdpp_kernel.operators import Operator
 from pdpp_mcp_server.arguments import Arguments, without
 from pdpp_mcp_server.errors import NextCall
 from pdpp_mcp_server.faces.mail_operators import MailFiles, said_as_arguments
@@ -19,6 +20,7 @@ SEARCH_SIGNS = re.compile(r'(?<!\S)\w+:(?=\S)|"')
 RELEVANCE = "relevance"
 WHERE = ("streams", "connection_id")
 NARROWING = (*WHERE, "filter", "since", "until")
+SEARCHED = ("query", "connection_id", "limit", "filter", "since", "until")
 
 
 def meant_calls(
@@ -28,7 +30,8 @@ def meant_calls(
 
     `NOT word` is `-word` and `before:2024-01-01` an `until`, also where something matches; a day as
     both bounds is that whole day; words of a strict search may stand anywhere, in all streams; a
-    word that no value is may be a part of one.  Where no record holds the words, and the call left
+    word that no value is may be a part of one, and words that are part of none may stand in another
+    form; no value is no text.  Where no record holds the words, and the call left
     nothing out, there is none.
 
     Shapes: files is where this access counts what is attached to mails, if it does.
@@ -44,12 +47,35 @@ def meant_calls(
     day = _whole_day(kept)
     if day is not None:
         return [NextCall(tool, day, "all of that day")]
-    conditions = as_object(arguments.get("filter"))
-    for name, sought in conditions.items():
-        if isinstance(sought, str) and PLAIN_WORDS.fullmatch(sought[:LONGEST_PART]):
-            wider = {**conditions, name: {CONTAINS: sought}}
-            return [NextCall(tool, {**kept, "filter": wider}, "where it is a part of the value")]
+    for name, sought in as_object(arguments.get("filter")).items():
+        if (wider := _wider_filter(tool, kept, name, sought)) is not None:
+            return [wider]
     return []
+
+
+def _wider_filter(tool: str, asked: Arguments, name: str, sought: object) -> NextCall | None:
+    """One condition loosened: no value is the empty text, words stand in values in any form."""
+    conditions = as_object(asked["filter"])
+    if sought == "":
+        valueless = {**conditions, name: {Operator.EXISTS.value: False}}
+        return NextCall(tool, {**asked, "filter": valueless}, "without a value")
+    if _is_words(sought):
+        wider = {**conditions, name: {CONTAINS: sought}}
+        return NextCall(tool, {**asked, "filter": wider}, "where it is a part of the value")
+    part = as_object(sought).get(CONTAINS)
+    if not _is_words(part) or "query" in asked or "stream" not in asked:
+        return None
+    others = without(conditions, name)
+    kept = {**without(asked, "filter"), **({"filter": others} if others else {}), "query": part}
+    if tool == "aggregate":
+        return NextCall(tool, kept, "the words in any form")
+    stream = {"streams": [asked["stream"]]}
+    searched = {member: kept[member] for member in SEARCHED if member in kept}
+    return NextCall("search", {**searched, **stream}, "the words in any form")
+
+
+def _is_words(sought: object) -> bool:
+    return isinstance(sought, str) and bool(PLAIN_WORDS.fullmatch(sought[:LONGEST_PART]))
 
 
 def _meant_searches(kept: Arguments, body: Json, files: MailFiles | None) -> list[NextCall]:

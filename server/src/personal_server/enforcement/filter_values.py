@@ -45,16 +45,7 @@ def condition_on(sources: Sources, text: FilterText, time_zone: str | None = Non
     """One condition of a request.  Raises: UnknownField, FieldNotGranted, InvalidFilter."""
     declared = require_field(sources, text.field, text.param)
     if declared.kind is None:
-        raise InvalidFilter(
-            message(
-                (
-                    "Records cannot be filtered by '%(field)s', because this field is "
-                    "a list or an object."
-                ),
-                field=text.field,
-            ),
-            param=text.param,
-        )
+        raise InvalidFilter(_unfiltered(declared), param=text.param)
     if text.operator is None:
         return _exact(declared, declared.kind, Operator.EQ, text, time_zone)
     if text.operator in declared.operators:
@@ -73,6 +64,21 @@ def condition_on(sources: Sources, text: FilterText, time_zone: str | None = Non
             allowed_values=list(allowed),
         )
     return _range(sources, declared, Operator(text.operator), text, time_zone)
+
+
+def _unfiltered(declared: Property) -> str:
+    if declared.is_list:
+        return message(
+            (
+                "Records cannot be filtered by '%(field)s', because this field is a list. "
+                "Group by it: that counts the records of each value, and those without one."
+            ),
+            field=declared.name,
+        )
+    return message(
+        "Records cannot be filtered by '%(field)s', because this field is a list or an object.",
+        field=declared.name,
+    )
 
 
 def _exact(

@@ -25,12 +25,13 @@ SECONDS = 60
 MOST_TABS = 400
 # A date is one element of several stops: day, month, year, and the calendar.
 MOST_STOPS = 6
-# What has the focus: its words and those of its label, whether a ring is drawn around it, and
-# whether any of it can be seen.
+# What has the focus: its words, those of its pictures and of its label, whether a ring is drawn
+# around it, and whether any of it can be seen.
 FOCUSED = """
 const here = document.activeElement;
 if (!here || here === document.body || here === document.documentElement) return null;
-const words = [here.getAttribute("aria-label"), here.textContent, ...(here.labels ?? [])]
+const alts = [...here.querySelectorAll("img[alt]")].map((each) => each.alt);
+const words = [here.getAttribute("aria-label"), here.textContent, ...alts, ...(here.labels ?? [])]
   .map((each) => each?.textContent ?? each ?? "").join(" ").replace(/\\s+/g, " ").trim();
 const style = getComputedStyle(here), box = here.getBoundingClientRect();
 const ring = (style.outlineStyle !== "none" && parseFloat(style.outlineWidth) > 0)

@@ -12,6 +12,7 @@ from selenium import webdriver
 
 from tests.browser.chromium import chromium
 from tests.browser.keyboard import KeptOut, Keyboard
+from tests.browser.record_walk import looked_around
 from tests.browser.walk import WAYS, walked
 
 pytestmark = pytest.mark.browser
@@ -33,6 +34,15 @@ def test_an_owner_who_has_only_a_keyboard_gets_from_nothing_to_a_receipt(
     for step in steps:
         assert f'src="{way}/{step.picture}"' in page
         assert (tmp_path / way / step.picture).read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("way", WAYS)
+def test_an_owner_who_has_only_a_keyboard_sees_every_look_of_the_records(
+    tmp_path: Path, way: str
+) -> None:
+    steps = looked_around(tmp_path, way)
+    assert steps[-1].words == "How to get an export"
 
 
 @pytest.fixture(scope="module")

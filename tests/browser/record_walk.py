@@ -1,0 +1,183 @@
+"""The owner looks at records with the keyboard alone: days, people, months, maps, searches.
+
+`python -m tests.browser.record_walk FOLDER` walks it with scripts and without, and leaves a
+numbered picture of every step there and `index.html`, as `tests.browser.walk` does.
+"""
+
+# Selenium tells no types of what a browser answers.
+# pyright: reportUnknownMemberType=false
+from __future__ import annotations
+
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+
+from tests.browser.chromium import chromium
+from tests.browser.keyboard import Keyboard
+from tests.browser.looks import fill_looks
+from tests.browser.site import Site, site
+from tests.browser.visits import prepare
+from tests.browser.walk import WAYS, Step, Walk, write_page
+
+RECORDS = "Your records"
+
+
+def look_around(walk: Walk, running: Site) -> None:
+    """Every page that shows records, each reached from another by a key."""
+    keyboard = walk.keyboard
+    prepare(running)  # persons are on, and apps wait
+    fill_looks(running.server.stores.records, time.time_ns())
+    keyboard.driver.get(running.sign_in_link())
+    keyboard.follow("button", "Sign in", RECORDS)
+    look_at_days(walk)
+    look_at_people(walk)
+    look_at_events(walk)
+    look_at_figures(walk)
+    look_at_pictures(walk)
+    look_for_words(walk)
+    look_at_what_comes(walk)
+
+
+def look_at_days(walk: Walk) -> None:
+    """A year, a day of it, and what was measured on that."""
+    keyboard = walk.keyboard
+    keyboard.follow("link", "Records", RECORDS)
+    keyboard.follow("link", "Days", "Your days")
+    walk.step("A year as a map of its days")
+    (*_, month) = keyboard.driver.find_elements(By.CSS_SELECTOR, '[data-field="month"] > summary')
+    name = month.text.splitlines()[0]
+    year = name.split()[1]
+    keyboard.unfold(name)
+    (*_, day) = month.find_element(By.XPATH, "..").find_elements(By.CSS_SELECTOR, "a")
+    keyboard.follow("link", day.accessible_name, year)
+    keyboard.sees("heart rate", '[data-field="measured"]')
+    walk.step("Its last day: what was measured, then its hours")
+    keyboard.follow("link", "Day before", year)
+    keyboard.follow("link", "heart rate", "What was measured of your body")
+    walk.step("What was measured on the day before")
+
+
+def look_at_people(walk: Walk) -> None:
+    """All people, and one."""
+    keyboard = walk.keyboard
+    keyboard.follow("link", "Records", RECORDS)
+    keyboard.follow("link", "People", "People")
+    walk.step("People")
+    keyboard.follow("link", "Grace Hopper", "Grace Hopper")
+    walk.step("One of them")
+    keyboard.follow("link", "All of them", "Your e-mails")
+    walk.step("What that person wrote")
+
+
+def look_at_events(walk: Walk) -> None:
+    """A month, the one before, and a list."""
+    keyboard = walk.keyboard
+    keyboard.follow("link", "Records", RECORDS)
+    keyboard.follow("link", "Your calendar events", "Your calendar events")
+    walk.step("A month")
+    keyboard.follow("link", "Month before", "Your calendar events")
+    walk.step("The month before")
+    keyboard.follow("link", "Show as a list", "Your calendar events")
+    walk.step("The same as a list")
+
+
+def look_at_figures(walk: Walk) -> None:
+    """A line, by week, and the records of a week."""
+    keyboard = walk.keyboard
+    keyboard.follow("link", "Records", RECORDS)
+    keyboard.follow("link", "What was measured", "What was measured")
+    walk.step("What was measured as a line")
+    keyboard.follow("link", "by week", "What was measured")
+    keyboard.follow("link", "records from", "What was measured")
+    walk.step("The records of a week")
+
+
+def look_at_pictures(walk: Walk) -> None:
+    """Pictures, one of them, and all of them on a map."""
+    keyboard = walk.keyboard
+    keyboard.follow("link", "Records", RECORDS)
+    keyboard.follow("link", "Your pictures", "Your pictures")
+    walk.step("Pictures")
+    keyboard.follow("link", "IMG_0003", "IMG_0003")
+    walk.step("A picture")
+    keyboard.follow("link", "Your pictures", "Your pictures")
+    keyboard.follow("link", "Show as a map", "Your pictures")
+    walk.step("Where they were taken")
+    keyboard.follow("link", "and others", "Your pictures")
+    walk.step("One of these places")
+
+
+def look_for_words(walk: Walk) -> None:
+    """A search, narrowed by a chip and widened again."""
+    keyboard = walk.keyboard
+    keyboard.follow("link", "Search", "Search everything")
+    keyboard.reach("textbox", "Words to find")
+    keyboard.press("secret")
+    keyboard.press(Keys.ENTER)
+    keyboard.sees("52", '[data-field="count"]')
+    walk.step("What was found")
+    keyboard.follow("link", "Work mailbox", "Search everything")
+    keyboard.sees("12", '[data-field="count"]')
+    walk.step("Narrowed to an account")
+    keyboard.follow("link", "remove", "Search everything")
+    keyboard.sees("52", '[data-field="count"]')
+    keyboard.unfold("More options")
+    keyboard.reach("combobox", "Order")
+    walk.step("Its further options")
+
+
+def look_at_what_comes(walk: Walk) -> None:
+    """Notices and their settings, an account that is kept up to date, and uploads."""
+    keyboard = walk.keyboard
+    keyboard.follow("link", "Overview", RECORDS)
+    keyboard.follow("link", "Notices", "Notices")
+    keyboard.tick("Backups fail", ticked=False)
+    walk.step("What the server tells")
+    keyboard.follow("button", "Save settings", "Notices")
+    keyboard.follow("link", "Records", RECORDS)
+    keyboard.follow("link", "Keep up to date", "Keep up to date")
+    keyboard.reach("textbox", "Mail address")
+    keyboard.press("ada@example.org")
+    keyboard.unfold("Another provider")
+    walk.step("An account to be kept up to date")
+    keyboard.follow("link", "Records", RECORDS)
+    keyboard.follow("link", "Import data", "Import data")
+    keyboard.follow("link", "How to get an export", "How to get an export")
+    walk.step("How to get an export")
+
+
+def looked_around(folder: Path, way: str) -> Sequence[Step]:
+    """Walk it in one of the ways, pictures in its folder; a fault is pictured, too."""
+    scripts = way == "script"
+    with (
+        tempfile.TemporaryDirectory(prefix="pdpp-walk-") as made,
+        site(Path(made)) as running,
+        chromium(scripts=scripts) as driver,
+    ):
+        walk = Walk(Keyboard(driver), folder / way)
+        walk.folder.mkdir(parents=True, exist_ok=True)
+        try:
+            look_around(walk, running)
+        except BaseException:
+            walk.step("Here it stopped")
+            raise
+        finally:
+            write_page(folder, {way: walk.steps})
+    return walk.steps
+
+
+def main() -> None:
+    """Both ways into a folder."""
+    folder = Path(sys.argv[1])
+    walks = {way: looked_around(folder, way) for way in WAYS}
+    write_page(folder, walks)
+    print(f"{sum(map(len, walks.values()))} pictures: {folder / 'index.html'}")
+
+
+if __name__ == "__main__":
+    main()

@@ -94,12 +94,12 @@ class Follower:
         return self._events({*self.uris, STREAM_NAMES})
 
     def _events(self, changed: set[str]) -> list[ServerEvent]:
-        told: list[ServerEvent] = [
+        events: list[ServerEvent] = [
             ResourceUpdated(uri) for uri in sorted(self.uris) if canonical(uri) in changed
         ]
         if self.names and STREAM_NAMES in changed:
-            told.append(ResourcesListChanged())
-        return told
+            events.append(ResourcesListChanged())
+        return events
 
     async def _changed_documents(self, port: RsPort) -> set[str]:
         response = await port.get(SCHEMA_PATH)
@@ -122,7 +122,7 @@ class Follower:
             for row in rows_of_stream(catalog, stream) if stream is not None else ():
                 each = [c.connection_id for c in row.connections] if package else [None]
                 places.update({(row.name, connection): _keys(row) for connection in each})
-        self._feeds = {place: held for place, held in self._feeds.items() if place in places}
+        self._feeds = {place: feed for place, feed in self._feeds.items() if place in places}
         for place, keys in places.items():
             if place not in self._feeds:
                 bookmark = await _bookmark_now(port, place)

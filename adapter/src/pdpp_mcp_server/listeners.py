@@ -92,15 +92,15 @@ async def tell(follower: Follower, open_port: OpenPort, pace: Pace, publish: Pub
         documents = await pace.wait()
         try:
             try:
-                told = await follower.look(await open_port(), documents=documents)
+                events = await follower.look(await open_port(), documents=documents)
             except ENDED_ACCESS:
-                told = follower.end()
+                events = follower.end()
         except (Unanswered, PersonalServerError):
-            told = []
+            events = []
         except Exception as error:  # noqa: BLE001 - the one boundary: a listener ends by itself
             log_failure(error, new_request_id())
             return
-        for event in told:
+        for event in events:
             await publish(event)
 
 

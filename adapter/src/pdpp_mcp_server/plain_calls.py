@@ -31,12 +31,12 @@ class PlainCalls:
         asked: PlainCall,
         client: ClientSeen,
         caller: ClientRequest,
-        told: Callable[[float], Awaitable[None]] | None = None,
+        progress: Callable[[float], Awaitable[None]] | None = None,
     ) -> bytes | None:
         """The answer; None where the library has to make the call."""
         openai = is_openai(client.name, asked.meta, caller.user_agent, caller.client_id)
         call, run = open_run(
-            caller, asked.name, self.counts, self.settings, openai=openai, told=told
+            caller, asked.name, self.counts, self.settings, openai=openai, progress=progress
         )
         outcome = await guarded(OFFERED[asked.name], call, asked.arguments, caller)
         if client.elicits and _may_be_asked(outcome):

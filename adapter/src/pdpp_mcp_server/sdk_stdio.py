@@ -81,5 +81,5 @@ class SdkSession:
                     Subscribing(tasks, open_again, poll_pace),
                 ),
             )
-            told = NotificationOptions(resources_changed=True)
-            await server.run(incoming, outgoing, server.create_initialization_options(told))
+            options = NotificationOptions(resources_changed=True)
+            await server.run(incoming, outgoing, server.create_initialization_options(options))

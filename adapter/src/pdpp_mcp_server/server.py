@@ -53,9 +53,9 @@ class Adapter:
     def call_for(self, context: Context, tool: str) -> tuple[ToolCall, ToolRun]:
         """The call of one request, bound to one tool."""
         caller = self.callers(context.request)
-        told = context.session.report_progress if self.tells_progress else None
+        progress = context.session.report_progress if self.tells_progress else None
         openai = is_openai(client_name(context), context.meta, caller.user_agent, caller.client_id)
-        return open_run(caller, tool, self.counts, self.settings, openai=openai, told=told)
+        return open_run(caller, tool, self.counts, self.settings, openai=openai, progress=progress)
 
     async def call_tool(
         self, context: Context, params: types.CallToolRequestParams

@@ -169,10 +169,10 @@ def open_run(
     settings: AdapterOptions,
     *,
     openai: bool,
-    told: Callable[[float], Awaitable[None]] | None = None,
+    progress: Callable[[float], Awaitable[None]] | None = None,
 ) -> tuple[ToolCall, ToolRun]:
-    """The call of one request, bound to one tool.  Shapes: `told` hears of each read."""
-    port = MeasuredPort(caller.open_port(tool), told)
+    """The call of one request, bound to one tool.  Shapes: `progress` hears of each read."""
+    port = MeasuredPort(caller.open_port(tool), progress)
     call = ToolCall(
         tool=tool,
         port=port,

@@ -191,12 +191,12 @@ class WordQuery:
     phrase: Term | None = None
     telling: tuple[int, ...] = ()
 
-    def is_met(self, held: AbstractSet[int]) -> bool:
+    def is_met(self, occurring: AbstractSet[int]) -> bool:
         """Whether these of the terms, by their places, are enough."""
         if self.least is None:
-            return len(held) == len(self.asked)
-        is_told = not self.telling or not held.isdisjoint(self.telling)
-        return len(held) >= self.needed and self.quoted <= held and is_told
+            return len(occurring) == len(self.asked)
+        is_told = not self.telling or not occurring.isdisjoint(self.telling)
+        return len(occurring) >= self.needed and self.quoted <= occurring and is_told
 
     @property
     def asked(self) -> tuple[Term, ...]:

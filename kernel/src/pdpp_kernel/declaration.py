@@ -303,8 +303,8 @@ class Stream:
     @cached_property
     def person_fields(self) -> tuple[PersonField, ...]:
         """The properties whose values name persons."""
-        said = (p for p in self.properties.values() if PERSON_MEMBER in p.schema)
-        read = (person_field(each.name, each.schema) for each in said)
+        naming_people = (p for p in self.properties.values() if PERSON_MEMBER in p.schema)
+        read = (person_field(each.name, each.schema) for each in naming_people)
         return tuple(each for each in read if each is not None)
 
     def expansion(self, name: str) -> Expansion | None:

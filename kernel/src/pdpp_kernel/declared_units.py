@@ -37,13 +37,13 @@ class DeclaredUnit:
         named = named if isinstance(named, str) else None
         return cls(part, named) if measured.kind in NUMBERS and (part or named) else None
 
-    def named(self, held: object = None) -> str | None:
+    def named(self, value: object = None) -> str | None:
         """The unit as it is shown, beside what the record holds in `field`."""
         if self.field is None:
             return self.part
-        if not isinstance(held, str) or not held.strip() or len(held) > MAX_UNIT_CHARS:
+        if not isinstance(value, str) or not value.strip() or len(value) > MAX_UNIT_CHARS:
             return None
-        return f"{held} {self.part}" if self.part else held
+        return f"{value} {self.part}" if self.part else value
 
 
 def is_over_values(metric: Metric) -> bool:

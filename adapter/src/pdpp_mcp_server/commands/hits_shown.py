@@ -37,11 +37,11 @@ def print_hits(hits: Iterable[Json], placed: Callable[[Json], HitPlace] | None =
             indented(line, 2, console())
 
 
-def _heading(hit: Json, place: HitPlace) -> Text:
+def _heading(hit: Json, hit_place: HitPlace) -> Text:
     when = as_text(hit.get("when")) or utc_minute(as_text(hit.get("authored_at")) or "")
-    parts = (when, as_text(hit.get("author")), place.account)
+    parts = (when, as_text(hit.get("author")), hit_place.account)
     before = "".join(f"{plain(part)}{_BETWEEN}" for part in parts if part)
-    return Text.assemble(before, (plain(place.handle).plain, "bold"))
+    return Text.assemble(before, (plain(hit_place.handle).plain, "bold"))
 
 
 def _account_and_key(hit: Json) -> HitPlace:

@@ -92,10 +92,10 @@ def command_line(beside: Commands | None = None) -> cyclopts.App:
         default_parameter=cyclopts.Parameter(negative=()),
     )
     app["--help"].group = app["--version"].group = cyclopts.Group("Options", sort_key=len(GROUPS))
-    groups = {name: cyclopts.Group(name, sort_key=place) for place, name in enumerate(GROUPS)}
+    groups = {name: cyclopts.Group(name, sort_key=position) for position, name in enumerate(GROUPS)}
     # those of other parts stand first, and win where a name is theirs too
-    for place, (name, (group, path, text)) in enumerate({**others, **OWN, **others}.items()):
-        app.command(path, name=name, help=text, group=groups[group], sort_key=place)
+    for position, (name, (group, path, text)) in enumerate({**others, **OWN, **others}.items()):
+        app.command(path, name=name, help=text, group=groups[group], sort_key=position)
     return app
 
 

@@ -26,11 +26,11 @@ def record_row(item: Json) -> Json:
     data = as_object(item.get("data"))
     ids = {name: value for name, value in data.items() if name.endswith("_id")}
     times = {name: value for name, value in data.items() if name.endswith("_at")}
-    said = {n: v for n, v in data.items() if n not in ids and n not in times and n != "id"}
+    values = {n: v for n, v in data.items() if n not in ids and n not in times and n != "id"}
     # where days are those of UTC, an answer says no local time
     first = next((v for v in times.values() if isinstance(v, str)), "")
     when = item.get("when") or utc_minute(first) or None
-    return {"when": when, **said, **times, **ids, "id": item.get("id")}
+    return {"when": when, **values, **times, **ids, "id": item.get("id")}
 
 
 def utc_minute(instant: str) -> str:
@@ -48,14 +48,14 @@ def table_of_rows(columns: Sequence[str], rows: Sequence[Sequence[str]], width: 
     """A row a line: what is too long for its column is cut, but for what one copies."""
     made = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     longest = [
-        max(len(name), *(len(row[place]) for row in rows)) for place, name in enumerate(columns)
+        max(len(name), *(len(row[column]) for row in rows)) for column, name in enumerate(columns)
     ]
-    whole = [place for place, name in enumerate(columns) if name in WHOLE]
-    room = width - sum(longest[place] for place in whole) - 2 * len(columns)
-    shrinking = sorted(set(range(len(columns))) - set(whole), key=lambda place: longest[place])
-    for waiting, place in zip(range(len(shrinking), 0, -1), shrinking, strict=True):
-        longest[place] = max(1, min(longest[place], room // waiting))
-        room -= longest[place]
+    whole = [column for column, name in enumerate(columns) if name in WHOLE]
+    room = width - sum(longest[column] for column in whole) - 2 * len(columns)
+    shrinking = sorted(set(range(len(columns))) - set(whole), key=lambda column: longest[column])
+    for waiting, column in zip(range(len(shrinking), 0, -1), shrinking, strict=True):
+        longest[column] = max(1, min(longest[column], room // waiting))
+        room -= longest[column]
     for name, size in zip(columns, longest, strict=True):
         folds = name == CAPABILITIES
         made.add_column(

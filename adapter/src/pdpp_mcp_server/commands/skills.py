@@ -113,8 +113,8 @@ def _write(skill: Skill, host: SkillHost, *, replace: bool) -> str:
         make_folders(page.parent)
         _put(page, skill.text)
     except OSError:
-        place = f"~/{page.relative_to(Path.home())}"
-        message = f"{place} cannot be written."
+        path = f"~/{page.relative_to(Path.home())}"
+        message = f"{path} cannot be written."
         step = "Check who owns the folder and whether the disk has room, then repeat."
         raise CommandError("storage", message, step) from None
     return "written"

@@ -63,8 +63,8 @@ def tell_nothing_kept(folder: Path) -> None:
 def table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Table:
     """A quiet table; ids and dates stay whole, so that they can be read and copied."""
     made = Table(box=None, pad_edge=False, header_style="bold")
-    for place, name in enumerate(columns):
-        made.add_column(name, overflow="fold", no_wrap=place == 0 or name in WHOLE)
+    for position, name in enumerate(columns):
+        made.add_column(name, overflow="fold", no_wrap=position == 0 or name in WHOLE)
     for row in rows:
         made.add_row(*(cell if isinstance(cell, Text) else plain(cell) for cell in row))
     return made

@@ -138,8 +138,8 @@ class TerminalReading:
         if stream is None:
             self.print_rows(body, rows, ("stream", "source", "records", "from", "to", "fields"))
         else:
-            told = [field for each in rows for field in field_rows(each)]
-            self.print_rows(body, told, ("field", "source", CAPABILITIES))
+            fields = [field for each in rows for field in field_rows(each)]
+            self.print_rows(body, fields, ("field", "source", CAPABILITIES))
         return len(rows)
 
     def query(self, stream: str, fields: str | None, sort: str | None, which: RowFlags) -> None:
@@ -219,9 +219,9 @@ def _print_remarks(body: Json, *, found: bool) -> None:
         count, least = relaxed.get("exact_count"), relaxed.get("least")
         some = f"; showing records with {least} of the words" if least else ""
         asked = relaxed.get("words")
-        held = "this word" if asked == 1 else f"all {asked} words"
-        told = f"Records with {held}: {count}" if count else f"No record contains {held}"
-        words().print(f"{told}{some}.")
+        phrase = "this word" if asked == 1 else f"all {asked} words"
+        sentence = f"Records with {phrase}: {count}" if count else f"No record contains {phrase}"
+        words().print(f"{sentence}{some}.")
     if near := objects_in(meta.get("near")):
         values = [f"{each.get('value')} ({each.get('count')})" for each in near]
         words().print(plain(f"Similar values: {', '.join(values)}."))

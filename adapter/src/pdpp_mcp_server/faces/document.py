@@ -284,13 +284,13 @@ class _Children:
         title = record_title(row, payload, holder.record, holder.id)
         found: Json = {"id": holder.id, "title": title}
         line = self._line(payload)
-        said = {
+        declared = {
             "url": own_address(payload),
             "by": author(payload),
             "at": event_time({}, payload),
             "line": line if line != title else None,
         }
-        return {**found, **{name: told for name, told in said.items() if told}}
+        return {**found, **{name: value for name, value in declared.items() if value}}
 
     def _line(self, payload: Json) -> str | None:
         field = _text_field(members_of(payload, frozenset()))
@@ -300,17 +300,17 @@ class _Children:
 
     def _listing(self, relation: str) -> NextCall | None:
         """The call that lists all of them, where the relation's key and its value are known."""
-        said = self.document.relations.get(relation, {})
-        name = as_text(said.get("foreign_key"))
-        stream = as_text(said.get("target_stream")) or as_text(said.get("stream"))
+        declared = self.document.relations.get(relation, {})
+        name = as_text(declared.get("foreign_key"))
+        stream = as_text(declared.get("target_stream")) or as_text(declared.get("stream"))
         if not name or not stream:
             return None
-        held = said.get("foreign_key_on") == "both"
-        value = self.document.payload.get(name) if held else self.document.record.record_id
+        on_both = declared.get("foreign_key_on") == "both"
+        value = self.document.payload.get(name) if on_both else self.document.record.record_id
         if not isinstance(value, str | int) or not 0 < len(str(value)) <= contract.STRING_ARGUMENT:
             return None
-        place = {"connection_id": self._connection} if self._connection else {}
-        asked = {"stream": stream, **place, "filter": {name: value}, "order": "asc"}
+        connection = {"connection_id": self._connection} if self._connection else {}
+        asked = {"stream": stream, **connection, "filter": {name: value}, "order": "asc"}
         return NextCall("query_records", asked)
 
     @property

@@ -163,8 +163,8 @@ class HitTable(PageTable):
             return hit
         excerpts = [self._own_excerpt(each, result) for each in objects_in(hit.get(EXCERPTS))]
         is_spelled = result["id"].endswith(f"{result['stream']}:{result['record_id']}")
-        said = ("connection_id", "title", *(("stream", "record_id") if is_spelled else ()))
-        twins = [name for name in said if hit.get(name) == result[name]]
+        members = ("connection_id", "title", *(("stream", "record_id") if is_spelled else ()))
+        twins = [name for name in members if hit.get(name) == result[name]]
         own = without(hit, *self.members, *twins, *(("matched_fields",) if excerpts else ()))
         return {**own, EXCERPTS: excerpts} if excerpts else own
 
@@ -248,8 +248,8 @@ class HitItem:
     def _context(self) -> tuple[str, ...]:
         """How the messages before and after a hit in its conversation begin."""
         context = as_object(self.hit.get("context"))
-        told = ((name, as_text(as_object(context.get(name)).get("text"))) for name in BESIDE)
-        return tuple(f"{name}: {unlinked(one_line(repaired(text)))}" for name, text in told if text)
+        near = ((name, as_text(as_object(context.get(name)).get("text"))) for name in BESIDE)
+        return tuple(f"{name}: {unlinked(one_line(repaired(text)))}" for name, text in near if text)
 
     @cached_property
     def _result(self) -> Json:

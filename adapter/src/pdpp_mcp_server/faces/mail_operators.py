@@ -48,8 +48,8 @@ async def mail_files(call: ToolCall, asked: Arguments) -> MailFiles | None:
     counting = [row for row in rows if _ATTACHMENTS in as_object(row.row.get("field_capabilities"))]
     if not counting:
         return None
-    held = {each.connection_id for row in counting for each in row.connections}
-    return MailFiles(connection_id or (held.pop() if len(held) == 1 else None))
+    accounts = {each.connection_id for row in counting for each in row.connections}
+    return MailFiles(connection_id or (accounts.pop() if len(accounts) == 1 else None))
 
 
 def said_as_arguments(asked: Arguments, files: MailFiles | None = None) -> NextCall | None:

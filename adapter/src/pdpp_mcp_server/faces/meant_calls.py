@@ -82,8 +82,8 @@ def _meant_searches(kept: Arguments, body: Json, files: MailFiles | None) -> lis
     asked = str(kept.get("query", kept.get("q", "")))
     words = _with_signs(asked, body)
     kept = {**without(kept, "q"), "query": words}
-    if (said := said_as_arguments(kept, files)) is not None:
-        return [said]
+    if (arguments := said_as_arguments(kept, files)) is not None:
+        return [arguments]
     if words != asked:
         return [NextCall("search", kept, "leaves that word out")]
     if not _is_empty(body):

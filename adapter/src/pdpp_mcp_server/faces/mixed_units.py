@@ -35,8 +35,8 @@ def in_unit(value: str, unit: str | None) -> str:
 def unit_lines(body: Json) -> list[str]:
     """The line inside the fence that says in which units the fields of a page are."""
     units = as_object(meta_of(body).get("units"))
-    said = ((name, text) for name, unit in units.items() if (text := as_text(unit)))
-    listed = ", ".join(f"{label(name)} in {one_line(text, contract.LABEL)}" for name, text in said)
+    named = ((name, text) for name, unit in units.items() if (text := as_text(unit)))
+    listed = ", ".join(f"{label(name)} in {one_line(text, contract.LABEL)}" for name, text in named)
     return [f"units: {listed}"] if listed else []
 
 

@@ -70,19 +70,19 @@ class PageTable:
             return cls()
         prefix = _prefix_of(call, rows, scope)
         members = alike(rows, lambda name: name in SHARED_MEMBERS)
-        held = [row for row in rows if row.get("deleted") is not True]
-        payloads = [payload_of(row) for row in held]
-        is_wrapped = all(is_object(row.get("data")) for row in held)
+        live_rows = [row for row in rows if row.get("deleted") is not True]
+        payloads = [payload_of(row) for row in live_rows]
+        is_wrapped = all(is_object(row.get("data")) for row in live_rows)
         if prefix is None or not payloads or not is_wrapped:
             return cls(members=members, id_prefix=prefix)
         noted = {m.name for m in members_of(payloads[0], scope.binary_fields) if m.note is not None}
-        id_field = _id_field(held)
+        id_field = _id_field(live_rows)
         own = {*noted, id_field}
         data = alike(payloads, lambda name: name not in own)
         left = {name: None for payload in payloads for name in payload if name not in data}
         left.pop(id_field or "", None)
         columns = tuple(left) if _is_tabular(payloads, left) else None
-        is_dated = any(as_text(row.get("when")) for row in held)
+        is_dated = any(as_text(row.get("when")) for row in live_rows)
         return cls(members, data, id_field, prefix, columns, is_dated)
 
     @cached_property
@@ -200,8 +200,8 @@ def alike(objects: Sequence[Json], may_stand_once: Callable[[str], bool]) -> Jso
 
 def _id_field(rows: Sequence[Json]) -> str | None:
     """The member of the payload that holds the key of every record."""
-    held = [(row["data"], record_key_of(row)) for row in rows]
-    named = (n for n in rows[0]["data"] if all(data.get(n) == key for data, key in held))
+    keyed = [(row["data"], record_key_of(row)) for row in rows]
+    named = (n for n in rows[0]["data"] if all(data.get(n) == key for data, key in keyed))
     return next(named, None)
 
 

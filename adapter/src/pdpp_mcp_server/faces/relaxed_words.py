@@ -75,8 +75,8 @@ def _as_written(line: str, spelled: set[object]) -> str:
 
 def held_line(hit: Json) -> list[str]:
     """Which of the caller's words a hit holds, where it need not hold all."""
-    held = _words(hit.get("matched_words"))
-    return [f"{HOLDS}{held}"] if held else []
+    matched = _words(hit.get("matched_words"))
+    return [f"{HOLDS}{matched}"] if matched else []
 
 
 def _words(found: object) -> str:

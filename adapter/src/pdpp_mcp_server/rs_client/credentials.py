@@ -309,15 +309,15 @@ def _object(value: object, name: str) -> Document:
     return value
 
 
-def _text(members: Mapping[str, object], name: str, place: str = "credential.") -> str:
+def _text(members: Mapping[str, object], name: str, prefix: str = "credential.") -> str:
     value = members.get(name)
     if not isinstance(value, str) or not value:
-        raise _invalid(f"`{place}{name}`")
+        raise _invalid(f"`{prefix}{name}`")
     return value
 
 
-def _optional(members: Mapping[str, object], name: str, place: str = "credential.") -> str | None:
-    return None if members.get(name) is None else _text(members, name, place)
+def _optional(members: Mapping[str, object], name: str, prefix: str = "credential.") -> str | None:
+    return None if members.get(name) is None else _text(members, name, prefix)
 
 
 def _invalid(what: str) -> CredentialInvalid:

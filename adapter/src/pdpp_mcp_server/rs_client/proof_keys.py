@@ -60,8 +60,8 @@ class ProofKey:
     @cached_property
     def jkt(self) -> str:
         """Its thumbprint (RFC 7638)."""
-        told = json.dumps(self.public, sort_keys=True, separators=(",", ":"))
-        return _base64url(hashlib.sha256(told.encode()).digest())
+        canonical = json.dumps(self.public, sort_keys=True, separators=(",", ":"))
+        return _base64url(hashlib.sha256(canonical.encode()).digest())
 
     def proof(self, method: str, url: str, token: str | None = None) -> str:
         """A proof for one request, which may carry an access token."""

@@ -53,8 +53,8 @@ async def fetch(call: ToolCall, raw: Mapping[str, Any] | None) -> Outcome:
     )
     image = None
     if "as" in arguments:
-        image, said = await _image(call, document, arguments)
-        document = replace(document, image=said)
+        image, image_text = await _image(call, document, arguments)
+        document = replace(document, image=image_text)
     whole = render_document(call, document)
     structured = without_twins(whole)
     return Outcome(

@@ -58,9 +58,9 @@ def read_only(places: Iterable[Path]) -> bool:
     if rules < 0:
         return False
     try:
-        for place in (*_program(), *places):
+        for path in (*_program(), *places):
             with suppress(OSError):
-                _add(rules, place)
+                _add(rules, path)
         return _call(_RESTRICT_SELF, rules, 0) == 0
     finally:
         os.close(rules)
@@ -74,9 +74,9 @@ def _program() -> Iterator[Path]:
         yield Path(prefix, "lib")
 
 
-def _add(rules: int, place: Path) -> None:
+def _add(rules: int, path: Path) -> None:
     """Raises: OSError, where it is not there."""
-    file = os.open(place, os.O_PATH | os.O_CLOEXEC)  # pyright: ignore[reportAttributeAccessIssue]  # Linux
+    file = os.open(path, os.O_PATH | os.O_CLOEXEC)  # pyright: ignore[reportAttributeAccessIssue]  # Linux
     try:
         is_folder = stat.S_ISDIR(os.fstat(file).st_mode)
         reading = _READ_FILE | _READ_FOLDER if is_folder else _READ_FILE

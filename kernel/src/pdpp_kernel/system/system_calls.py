@@ -134,8 +134,8 @@ def filter_program(column: int, machine: int) -> bytes:
         _REFUSE,
     ]
     rules = [(numbers, [_PASS]) for numbers in ALLOWED.values()]
-    rules += [(each, _with(place, values)) for each, place, values in ALLOWED_WITH.values()]
-    rules += [(numbers, _opening(place)) for numbers, place in OPENING.values()]
+    rules += [(each, _with(argument, values)) for each, argument, values in ALLOWED_WITH.values()]
+    rules += [(numbers, _opening(argument)) for numbers, argument in OPENING.values()]
     rules += [(numbers, _asking(words)) for numbers, words in ASKING.values()]
     for numbers, rule in rules:
         if (number := numbers[column]) is not None:
@@ -149,13 +149,13 @@ def _load_word(word: int) -> Instruction:
     return (_LOAD, 0, 0, _FIRST_ARGUMENT + 4 * word)
 
 
-def _with(place: int, values: tuple[int, ...]) -> list[Instruction]:
+def _with(argument: int, values: tuple[int, ...]) -> list[Instruction]:
     tests = [(_EQUAL, len(values) - at, 0, value) for at, value in enumerate(values)]
-    return [_load_word(2 * place), *tests, _REFUSE, _PASS]
+    return [_load_word(2 * argument), *tests, _REFUSE, _PASS]
 
 
-def _opening(place: int) -> list[Instruction]:
-    return [_load_word(2 * place), (_ANY_BIT, 0, 1, _MORE_THAN_READING), _REFUSE, _PASS]
+def _opening(argument: int) -> list[Instruction]:
+    return [_load_word(2 * argument), (_ANY_BIT, 0, 1, _MORE_THAN_READING), _REFUSE, _PASS]
 
 
 def _asking(words: tuple[int, ...]) -> list[Instruction]:

@@ -68,28 +68,28 @@ class _Costs:
 
     def of(self, schema: Schema, levels: int, steps: int) -> int:
         """The cost at values that have so many levels below them."""
-        place = (id(schema), levels)
-        if place in self._known:
-            return self._known[place]
-        if place in self._counting:  # a loop: all from there on are at one place
-            loop = list(self._counting)[list(self._counting).index(place) :]
+        node = (id(schema), levels)
+        if node in self._known:
+            return self._known[node]
+        if node in self._counting:  # a loop: all from there on are at one place
+            loop = list(self._counting)[list(self._counting).index(node) :]
             if any(self._counting[each] for each in loop):
                 raise _Unbounded
             return 0
         if len(self._known) > _MOST_PLACES or steps > _MOST_STEPS:
             raise _Unbounded
         here = list(self._here(schema))
-        self._counting[place] = len(here) > 1
+        self._counting[node] = len(here) > 1
         cost = 1 + sum(self.of(part, levels, steps + 1) for part in here)
         if levels:
             cost += sum(self.of(part, levels - 1, steps + 1) for part in _parts(schema, _BELOW))
             for name in _ONE_OF_BELOW:
                 parts = _parts(schema, (name,))
                 cost += max((self.of(part, levels - 1, steps + 1) for part in parts), default=0)
-        del self._counting[place]
+        del self._counting[node]
         if cost > MOST:
             raise _Unbounded
-        self._known[place] = cost
+        self._known[node] = cost
         return cost
 
     def _here(self, schema: Schema) -> Iterator[Schema]:
@@ -119,10 +119,10 @@ class _Costs:
 def _parts(schema: Schema, names: tuple[str, ...]) -> Iterator[Schema]:
     """The schemas that these keywords hold: one, a list of them, or one for each name."""
     for name in names:
-        held = schema.get(name)
-        if name in _NAMED and isinstance(held, dict):
-            held = list(cast("dict[str, object]", held).values())
-        parts = cast("list[object]", held) if isinstance(held, list) else [held]
+        inner = schema.get(name)
+        if name in _NAMED and isinstance(inner, dict):
+            inner = list(cast("dict[str, object]", inner).values())
+        parts = cast("list[object]", inner) if isinstance(inner, list) else [inner]
         yield from (cast("Schema", part) for part in parts if isinstance(part, dict))
 
 

@@ -260,8 +260,8 @@ def _granted_text(sources: Sources, name: str | None) -> str | None:
     """What says more of an id, if every source declares and grants it as a string."""
     if name is None or not all(name in source.fields for source in sources):
         return None
-    said = sources[0].declared.properties[name]
-    return name if said.kind is ValueKind.STRING else None
+    declared = sources[0].declared.properties[name]
+    return name if declared.kind is ValueKind.STRING else None
 
 
 def _time_grouping(sources: Sources, query: AggregateQuery, name: str) -> Grouping:

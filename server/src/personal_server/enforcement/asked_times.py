@@ -142,8 +142,8 @@ def flagged(flag: str) -> Condition:
 def unflagged(flag: str) -> Condition:
     """All others, also those that do not say."""
     missing = Condition(flag, ValueKind.BOOLEAN, Operator.EXISTS, False)
-    told = Condition(flag, ValueKind.BOOLEAN, Operator.EQ, False)
-    return replace(missing, any_of=((told,), (missing,)))
+    not_missing = Condition(flag, ValueKind.BOOLEAN, Operator.EQ, False)
+    return replace(missing, any_of=((not_missing,), (missing,)))
 
 
 def _bounds(

@@ -241,8 +241,8 @@ def content_conditions(
             return None
         first, *further = (value for value in values if value is not None)
         operator = Operator.IN if further else Operator.EQ
-        place = (limit.field, declared.kind, operator)
-        found.append(Condition(*place, first, tuple(further), declared.is_caseless))
+        compared = (limit.field, declared.kind, operator)
+        found.append(Condition(*compared, first, tuple(further), declared.is_caseless))
     return tuple(found)
 
 

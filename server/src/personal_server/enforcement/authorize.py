@@ -193,8 +193,8 @@ def authorize_aggregate(
         sources = select_stream(authority, query.selectors, query.stream, may_cross=True)
         figure = figure_of(sources, query)
     else:
-        held = select_everywhere(authority, query.selectors, query.stream)
-        sources, figure, warnings = shared_figure(held, query)
+        readable = select_everywhere(authority, query.selectors, query.stream)
+        sources, figure, warnings = shared_figure(readable, query)
     plan = AggregatePlan(
         scopes=scopes_of(sources),
         metric=figure.metric,

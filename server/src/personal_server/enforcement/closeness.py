@@ -78,8 +78,8 @@ def look_at(source: ReadableSource, row: StoredRecord, words: WordQuery) -> Look
             gaps = [min(filter(None, both), default=0) for both in zip(gaps, found, strict=True)]
     roles = (source.declared.fields_with_role(role) for role in ("author", "recipient"))
     others = {name for named in roles for name in named}
-    said = [word for name, each in counted.items() if name not in others for word in each.words]
-    return LookedAt(tuple(gaps), tuple(said) if is_foldable(source) else ())
+    spelled = [word for name, each in counted.items() if name not in others for word in each.words]
+    return LookedAt(tuple(gaps), tuple(spelled) if is_foldable(source) else ())
 
 
 def _gaps(within: TextWords, field: str, words: WordQuery) -> Iterator[int]:
@@ -140,12 +140,12 @@ def _folded(
         if known is None or not known.said:
             kept.append(each)
             continue
-        said = _Said(known.said)
+        record_words = _Said(known.said)
         candidate = each.candidate
         beside = heads.setdefault((candidate.connection_id, candidate.stream), [])
-        at = next((at for at, other in beside if said.is_like(other)), None)
+        at = next((at for at, other in beside if record_words.is_like(other)), None)
         if at is None:
-            beside.append((len(kept), said))
+            beside.append((len(kept), record_words))
             kept.append(each)
         else:
             kept[at] = kept[at]._replace(duplicates=kept[at].duplicates + 1)

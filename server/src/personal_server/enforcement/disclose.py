@@ -196,5 +196,5 @@ def _with_fetch_url(value: object, connection_id: str) -> object:
     blob_id = reference.get("blob_id")
     if not isinstance(blob_id, str):
         return reference
-    place = f"/v1/blobs/{quote(blob_id, safe='')}?connection_id={quote(connection_id, safe='')}"
-    return {**reference, "fetch_url": place}
+    url = f"/v1/blobs/{quote(blob_id, safe='')}?connection_id={quote(connection_id, safe='')}"
+    return {**reference, "fetch_url": url}

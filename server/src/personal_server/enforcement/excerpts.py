@@ -76,8 +76,8 @@ def find_matches(field: str, text: str, terms: Sequence[Term]) -> FieldMatches |
             found = _find_within(field, text, (start, end), language, terms)
         elif len(found.terms) < len(terms):
             words = TextWords(spaced(text[start:end]), language)
-            held = {n for n, term in enumerate(terms) if words.holds(term, field)}
-            found = replace(found, terms=found.terms | held)
+            matched = {n for n, term in enumerate(terms) if words.holds(term, field)}
+            found = replace(found, terms=found.terms | matched)
         else:
             break
     return found
@@ -91,10 +91,10 @@ def _stretches(text: str) -> Iterator[Range]:
         start = _behind_blank(text, end - _OVERLAP_CHARS, len(text))
 
 
-def _behind_blank(text: str, place: int, stop: int) -> int:
+def _behind_blank(text: str, start: int, stop: int) -> int:
     """Where a word begins, soon behind a place, so that none is cut but endless ones."""
-    longest = min(place + _LONGEST_WORD_CHARS, stop)
-    blank = _BLANK.search(text, place, longest)
+    longest = min(start + _LONGEST_WORD_CHARS, stop)
+    blank = _BLANK.search(text, start, longest)
     return blank.end() if blank else longest
 
 
@@ -294,9 +294,9 @@ def _window(found: FieldMatches, size: int, lead: int, within: Range | None = No
     best, most = low, (-1.0, -1)
     for begin, _ in ranges:
         start = max(low, min(begin - lead, high - size))
-        told = {index for at, index in found.found_at if start <= at < start + size}
-        held = sum(start <= b and e <= start + size for b, e in ranges)
-        value = (sum(1 / times[index] for index in sorted(told)), held)
+        terms_inside = {index for at, index in found.found_at if start <= at < start + size}
+        count_inside = sum(start <= b and e <= start + size for b, e in ranges)
+        value = (sum(1 / times[index] for index in sorted(terms_inside)), count_inside)
         if value > most:
             best, most = start, value
     start, end = best, min(high, best + size)

@@ -60,9 +60,9 @@ class PackedCandidates(Sequence[Candidate]):
 
         Shapes: all sequences have one element for each candidate.
         """
-        told = np.fromstring(" ".join(map(str, hits)), dtype=np.int64, sep=" ")
+        ints = np.fromstring(" ".join(map(str, hits)), dtype=np.int64, sep=" ")
         source_of = np.zeros(len(keys), dtype=np.int64)
-        return cls([place], source_of, keys, told.reshape(len(keys), -1), lengths, whole(events_ns))
+        return cls([place], source_of, keys, ints.reshape(len(keys), -1), lengths, whole(events_ns))
 
     @classmethod
     def of(cls, candidates: Sequence[Candidate], terms: int) -> PackedCandidates:

@@ -64,16 +64,16 @@ class PageCount:
     as_json: int = 0
     alike: dict[str | int, Said] = field(default_factory=dict[str | int, Said])
 
-    def add(self, own_chars: int, said: Mapping[str | int, Said]) -> None:
+    def add(self, own_chars: int, members: Mapping[str | int, Said]) -> None:
         """Count one more item: characters of its own, and what it may say as the others do."""
         self.in_table += own_chars + 1
-        self.as_json += own_chars + 1 + (FRAME_CHARS if said else 0)
+        self.as_json += own_chars + 1 + (FRAME_CHARS if members else 0)
         if self.items == 0:
-            self.alike = {key: each for key, each in said.items() if each.value is not None}
-        lost = [key for key, each in self.alike.items() if not _is_same(each, said.get(key))]
+            self.alike = {key: each for key, each in members.items() if each.value is not None}
+        lost = [key for key, each in self.alike.items() if not _is_same(each, members.get(key))]
         for each in map(self.alike.pop, lost):
             self._count(each, self.items)
-        for key, each in said.items():
+        for key, each in members.items():
             if key not in self.alike:
                 self._count(each, 1)
         self.items += 1
@@ -119,21 +119,21 @@ class PageFill:
         if not isinstance(item, Record):
             self._count.add(_chars(text), {})
             return
-        place = f"{item.stream}{item.connection_id}"
-        said: dict[str | int, Said] = {
-            PLACE: Said(place.encode(), len(place) + REST_CHARS, len(place) + REST_CHARS),
+        identity = f"{item.stream}{item.connection_id}"
+        shared: dict[str | int, Said] = {
+            PLACE: Said(identity.encode(), len(identity) + REST_CHARS, len(identity) + REST_CHARS),
             # 4: two quotation marks, a colon and a comma; 26: an instant in quotation marks.
             TAKEN_AT: Said(item.emitted_at.encode(), 0, len("emitted_at") + 4 + 26),
         }
         members: dict[str, object] = orjson.loads(bytes(item.data))
-        said |= {
+        shared |= {
             name: self._said(name, value) for name, value in members.items() if value != item.id
         }
         if item.expanded is not None:
-            place = sum(each.as_json for each in said.values())
-            self._count.add(len(item.id) + FRAME_CHARS + place + self._of_related(item), {})
+            identity = sum(each.as_json for each in shared.values())
+            self._count.add(len(item.id) + FRAME_CHARS + identity + self._of_related(item), {})
             return
-        self._count.add(len(item.id), said)
+        self._count.add(len(item.id), shared)
 
     def _said(self, name: str, value: object) -> Said:
         most = self._size.member_chars
@@ -154,10 +154,10 @@ class PageFill:
         return chars
 
     def _of_child(self, child: Record) -> int:
-        place = len(child.id) + len(child.stream) + len(child.connection_id) + REST_CHARS
+        identity_chars = len(child.id) + len(child.stream) + len(child.connection_id) + REST_CHARS
         members: dict[str, object] = orjson.loads(bytes(child.data))
-        said = (self._said(name, value) for name, value in members.items())
-        return place + sum(each.as_json for each in said) + self._of_related(child)
+        values = (self._said(name, value) for name, value in members.items())
+        return identity_chars + sum(each.as_json for each in values) + self._of_related(child)
 
 
 def _chars(text: bytes) -> int:

@@ -82,15 +82,15 @@ def _own_score(candidate: Candidate, weights: Sequence[float]) -> float:
 
 def _gained(candidate: Candidate, context: Context, weights: Sequence[float]) -> float:
     """Each word that is lacking counts once, where it stands first."""
-    lacking = {place for place, count in enumerate(candidate.occurrences) if not count}
+    lacking = {index for index, count in enumerate(candidate.occurrences) if not count}
     gained = 0.0
     for share, beside in ((BEFORE_SHARE, context.before), (AFTER_SHARE, context.after)):
         if beside is not None:
             worth = share * (K1 + 1) / (1 + _norm(beside.length_tokens))
             # where not all words are needed an odd number says that one stands in what it says,
             # and not just in who says it
-            found = {place for place in lacking if beside.occurrences[place] & 1}
-            gained += sum(weights[place] * worth for place in sorted(found))
+            found = {index for index in lacking if beside.occurrences[index] & 1}
+            gained += sum(weights[index] * worth for index in sorted(found))
             lacking -= found
     return gained
 

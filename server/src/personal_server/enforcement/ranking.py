@@ -55,7 +55,7 @@ def rank(candidates: Sequence[Candidate], frequencies: Sequence[int]) -> list[Ra
         for each in candidates
     ]
     found.sort()
-    return [Ranked(place[-1], place[0]) for place in found]
+    return [Ranked(sort_key[-1], sort_key[0]) for sort_key in found]
 
 
 def in_order(found: Ranked) -> tuple[float, int, str, str, str]:
@@ -69,17 +69,17 @@ def first_page_first(ranked: Sequence[Ranked], limit: int) -> list[Ranked]:
     While there are as many places as matching connections, each of them gets one.
     """
     best: dict[str, int] = {}
-    for place, each in enumerate(ranked):
-        best.setdefault(each.candidate.connection_id, place)
+    for position, each in enumerate(ranked):
+        best.setdefault(each.candidate.connection_id, position)
     if not len(best) <= limit < len(ranked):
         return list(ranked)
     chosen = set(best.values())
-    for place in range(len(ranked)):
+    for position in range(len(ranked)):
         if len(chosen) == limit:
             break
-        chosen.add(place)
-    rest = [each for place, each in enumerate(ranked) if place not in chosen]
-    return [ranked[place] for place in sorted(chosen)] + rest
+        chosen.add(position)
+    rest = [each for position, each in enumerate(ranked) if position not in chosen]
+    return [ranked[position] for position in sorted(chosen)] + rest
 
 
 def term_weight(frequency: int) -> float:
@@ -94,11 +94,11 @@ class _Scores(dict[tuple[tuple[int, ...], int], float]):
         super().__init__()
         self._weights = weights
 
-    def __missing__(self, held: tuple[tuple[int, ...], int]) -> float:
-        occurrences, length_tokens = held
+    def __missing__(self, counts: tuple[tuple[int, ...], int]) -> float:
+        occurrences, length_tokens = counts
         norm = K1 * (1 - B + B * length_tokens / MEAN_LENGTH)
         total = 0.0
         for weight, count in zip(self._weights, occurrences, strict=True):
             total += weight * count * (K1 + 1) / (count + norm)
-        self[held] = score = -round(total, SCORE_DECIMALS)
+        self[counts] = score = -round(total, SCORE_DECIMALS)
         return score

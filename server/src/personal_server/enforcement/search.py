@@ -109,7 +109,7 @@ def absent_streams(selected: Sources, streams: Iterable[str]) -> list[Warning]:
 
     Without it an empty answer reads as if nothing matched.
     """
-    held = {source.stream for source in selected}
+    present = {source.stream for source in selected}
     accounts = {source.connection_id for source in selected}
     return [
         Warning(
@@ -121,7 +121,7 @@ def absent_streams(selected: Sources, streams: Iterable[str]) -> list[Warning]:
             detail={"stream": name, "reason": STREAM_NOT_SELECTED},
         )
         for name in streams
-        if held and name not in held  # where nothing can be read, that is said otherwise
+        if present and name not in present  # where nothing can be read, that is said otherwise
     ]
 
 

@@ -149,8 +149,8 @@ def disclose_hit(
     )
     if is_lean:
         return hit
-    place = f"/v1/streams/{quote(row.stream, safe='')}/records/{key_segment(row.key)}"
-    hit.record_url = f"{place}?connection_id={quote(row.connection_id, safe='')}"
+    path = f"/v1/streams/{quote(row.stream, safe='')}/records/{key_segment(row.key)}"
+    hit.record_url = f"{path}?connection_id={quote(row.connection_id, safe='')}"
     hit.id, hit.record_key, hit.connector_id = row.key, row.key, source.connector_key
     hit.snippet = passage_snippet(excerpt) if quoted is None else render_snippet(quoted)
     return hit
@@ -172,8 +172,8 @@ def _quoted(
 
 
 def _rankings(found: Sequence[FieldMatches] | None, meant: Excerpt | None) -> list[str]:
-    held = {"lexical": found is not None, "semantic": meant is not None}
-    return [name for name, is_held in held.items() if is_held]
+    used = {"lexical": found is not None, "semantic": meant is not None}
+    return [name for name, is_held in used.items() if is_held]
 
 
 def _excerpt(source: ReadableSource, row: StoredRecord, found: FoundPassage) -> Excerpt | None:
@@ -213,10 +213,10 @@ def _held(
     source: ReadableSource, found: Iterable[FieldMatches], words: WordQuery, written: Sequence[str]
 ) -> list[str]:
     """The words that stand in some field; what names the value of one is met anyway."""
-    held = frozenset[int]().union(*(each.terms for each in found))
+    matched = frozenset[int]().union(*(each.terms for each in found))
     terms = words_in(words, source.declared, source.fields).terms
     asked = enumerate(zip(terms, written, strict=True))
-    return [word for place, (term, word) in asked if place in held or not term.tokens]
+    return [word for index, (term, word) in asked if index in matched or not term.tokens]
 
 
 def _parent(
@@ -244,8 +244,8 @@ def _neighbour(source: ReadableSource, row: StoredRecord | None) -> NeighbourRec
     if row is None:
         return None
     texts = (row.data.get(name) for name in spoken_fields(source))
-    said = next((text for text in texts if isinstance(text, str) and text.strip()), None)
-    return NeighbourRecord(record_id=row.key, text=None if said is None else said[:NEIGHBOUR_CHARS])
+    body = next((text for text in texts if isinstance(text, str) and text.strip()), None)
+    return NeighbourRecord(record_id=row.key, text=None if body is None else body[:NEIGHBOUR_CHARS])
 
 
 def spoken_fields(source: ReadableSource) -> tuple[str, ...]:

@@ -55,8 +55,8 @@ def meant_text(text: str, words: WordQuery) -> str:
     """What is embedded of a query: without its signs, and without what it leaves out or names."""
     if is_plain(words):
         return text
-    said = (each.said for each in words.terms if each.named is None)
-    return " ".join(" ".join(said).replace('"', " ").replace("*", " ").split()) or text
+    spelled = (each.said for each in words.terms if each.named is None)
+    return " ".join(" ".join(spelled).replace('"', " ").replace("*", " ").split()) or text
 
 
 def strict_part(words: WordQuery) -> WordQuery:
@@ -101,13 +101,13 @@ def joined(
     nearness = _nearness(near)
     best = min((each.score for each in some), default=0.0)
 
-    def order(place: RecordPlace) -> tuple[float, int, RecordPlace]:
-        by_words = partial[place].score / best if best and place in partial else 0.0
-        around = zip((BEFORE_SHARE, AFTER_SHARE), beside.get(place, ()), strict=False)
+    def order(record_place: RecordPlace) -> tuple[float, int, RecordPlace]:
+        by_words = partial[record_place].score / best if best and record_place in partial else 0.0
+        around = zip((BEFORE_SHARE, AFTER_SHARE), beside.get(record_place, ()), strict=False)
         lent = sum(share * nearness.get(other, 0.0) for share, other in around if other is not None)
-        weight = by_words + NEAR_SHARE * (nearness.get(place, 0.0) + lent)
-        candidate = (partial.get(place) or near[place]).candidate
-        return (-round(weight, SCORE_DECIMALS), -candidate.event_time_ns, place)
+        weight = by_words + NEAR_SHARE * (nearness.get(record_place, 0.0) + lent)
+        candidate = (partial.get(record_place) or near[record_place]).candidate
+        return (-round(weight, SCORE_DECIMALS), -candidate.event_time_ns, record_place)
 
     rest = sorted(({*partial, *near} - {*first}), key=order)
     by_words = partial | first

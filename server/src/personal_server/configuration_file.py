@@ -100,10 +100,10 @@ def keep_values(data_dir: Path, values: Mapping[str, str | None]) -> None:
     scratch = _scratch(path)
     try:
         head, table, tables = path.read_text(encoding="utf-8").partition("\n[")
-        said = [line for line in head.splitlines() if line.partition("=")[0].strip() not in values]
+        kept = [line for line in head.splitlines() if line.partition("=")[0].strip() not in values]
         # At the top: what follows the tables below would belong to them.
         new = [f'{name} = "{value}"' for name, value in values.items() if value is not None]
-        text = "\n".join([*new, *said, ""])
+        text = "\n".join([*new, *kept, ""])
         try:
             scratch.write_text(text + (table + tables).lstrip("\n"), encoding="utf-8")
             scratch.chmod(0o600)

@@ -203,14 +203,14 @@ def command_environment(
     environ: Mapping[str, str] = os.environ,  # noqa: TID251
 ) -> dict[str, str]:
     """What a command of ours inherits that is to find the very store of these settings."""
-    told = {
+    variables = {
         "PDPP_DATA_DIR": str(settings.data_dir),
         "PDPP_DATABASE_URL": settings.database_url,
         "PDPP_DATABASE_SCHEMA": settings.database_schema,
         "PDPP_TIME_ZONE": settings.time_zone,
         "PDPP_LANGUAGE": settings.language,
     }
-    return {**environ, **{name: value for name, value in told.items() if value is not None}}
+    return {**environ, **{name: value for name, value in variables.items() if value is not None}}
 
 
 def ssh_connection(environ: Mapping[str, str] = os.environ) -> list[str]:  # noqa: TID251

@@ -156,11 +156,11 @@ def _text(text: str, words: Sequence[str], chance: random.Random) -> str:
     spoken = text.split()
     if len(spoken) < 2:
         return str(_scrambled(text, chance))
-    said = set(pairwise(spoken))
+    pairs = set(pairwise(spoken))
     made: list[str] = []
     for word in spoken:
         drawn = [chance.choice(words) for _ in range(_TRIES)] if words else []
-        fit = (each for each in drawn if not made or (made[-1], each) not in said)
+        fit = (each for each in drawn if not made or (made[-1], each) not in pairs)
         made.append(next(fit, None) or str(_scrambled(word, chance)))
     made[0] = made[0][:1].upper() + made[0][1:] if spoken[0][:1].isupper() else made[0]
     return " ".join(made)

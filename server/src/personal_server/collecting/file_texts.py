@@ -125,8 +125,8 @@ class FileTexts:
             content = None
         if upload is None or content is None:
             return FileText(TextState.DAMAGED)
-        said = (data.get(n) or reference.get(n) for n in ("mime_type", "filename"))
-        kind, name = (each if isinstance(each, str) else None for each in said)
+        declared = (data.get(n) or reference.get(n) for n in ("mime_type", "filename"))
+        kind, name = (each if isinstance(each, str) else None for each in declared)
         with content:
             return reader.text_of(content, upload.size_bytes, kind, name)
 

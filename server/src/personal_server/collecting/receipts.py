@@ -78,17 +78,17 @@ class ImportMemory:
         self.store.put_state(self.connection_id, {OWN + self.stream: remembered}, now_ns)
 
 
-def is_own(name: str, held: object) -> bool:
+def is_own(name: str, value: object) -> bool:
     """Whether it is the memory of an import, and no collector's bookmark: no stream has a `~`."""
-    return name.startswith(OWN) or (isinstance(held, dict) and {*cast("Data", held)} == {MEMBER})
+    return name.startswith(OWN) or (isinstance(value, dict) and {*cast("Data", value)} == {MEMBER})
 
 
 def own_places(state: Mapping[str, Any]) -> Data:
     """The memories of imports in a state, under the names that they have now."""
-    own = {name: held for name, held in state.items() if is_own(name, held)}
-    older = {OWN + name: held[MEMBER] for name, held in own.items() if not name.startswith(OWN)}
-    named = older | {name: held for name, held in own.items() if name.startswith(OWN)}
-    return {name: held for name, held in named.items() if isinstance(held, dict)}
+    own = {name: value for name, value in state.items() if is_own(name, value)}
+    older = {OWN + name: value[MEMBER] for name, value in own.items() if not name.startswith(OWN)}
+    named = older | {name: value for name, value in own.items() if name.startswith(OWN)}
+    return {name: value for name, value in named.items() if isinstance(value, dict)}
 
 
 def receipts_of(store: RecordStore, connection_id: str) -> list[Data]:
@@ -110,9 +110,9 @@ def _receipts(remembered: Data) -> list[Data]:
     return [each for each in found if _is_receipt(each)]
 
 
-def _is_receipt(held: object) -> bool:
+def _is_receipt(value: object) -> bool:
     try:
-        receipt = msgspec.convert(held, _Receipt)
+        receipt = msgspec.convert(value, _Receipt)
     except msgspec.ValidationError:
         return False
     return instant_ns(receipt.imported_at) is not None

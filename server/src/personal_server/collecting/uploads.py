@@ -234,9 +234,9 @@ class Uploads:
         with self._lock(upload_id) as lock:
             _write(folder / WAITING, orjson.dumps(account))
             (folder / REPORT).write_bytes(b"")
-            held = os.dup(lock.fileno())  # the lock is let go with the last that is closed
+            lock_copy = os.dup(lock.fileno())  # the lock is let go with the last that is closed
         threading.Thread(
-            target=self._import, args=(command, folder, held), name=upload_id, daemon=True
+            target=self._import, args=(command, folder, lock_copy), name=upload_id, daemon=True
         ).start()
 
     def go_on(self) -> None:
@@ -258,7 +258,7 @@ class Uploads:
         with self._lock(upload_id):
             shutil.rmtree(folder)
 
-    def _import(self, command: Sequence[str], folder: Path, held: int) -> None:
+    def _import(self, command: Sequence[str], folder: Path, lock_copy: int) -> None:
         """When it is its turn; what was read lies in the records, and its bytes no longer here."""
         with _TURNS:
             try:
@@ -269,12 +269,12 @@ class Uploads:
                         stdout=report,
                         stderr=subprocess.DEVNULL,
                         env=dict(self.environment),
-                        pass_fds=[held],
+                        pass_fds=[lock_copy],
                         start_new_session=True,
                     )
             finally:
                 (folder / WAITING).unlink(missing_ok=True)
-                os.close(held)
+                os.close(lock_copy)
             process.wait()
         if _report(folder / REPORT).get("imports"):
             shutil.rmtree(folder / CONTENT, ignore_errors=True)

@@ -427,10 +427,10 @@ def asked_seconds(answer: Answer, now_s: int) -> int | None:
 
 def _retry_after(headers: Mapping[str, str], now_s: int) -> int | None:
     """Seconds, or a date.  Source: RFC 9110 10.2.3."""
-    said = headers.get("retry-after", "").strip()
-    if said.isascii() and said.isdecimal():
-        return int(said[:9])
+    header = headers.get("retry-after", "").strip()
+    if header.isascii() and header.isdecimal():
+        return int(header[:9])
     try:
-        return round(email.utils.parsedate_to_datetime(said).timestamp()) - now_s
+        return round(email.utils.parsedate_to_datetime(header).timestamp()) - now_s
     except (ValueError, OverflowError):
         return None

@@ -171,15 +171,15 @@ class Events:
         queued = waiting(writer, row.subscription_id)
         untried = oldest_of(each for each in queued if each.outcome is None)
         is_full = len(queued) >= MOST_WAITING
-        for place in found.places:
-            if place in untried:
+        for key in found.places:
+            if key in untried:
                 continue  # its bookmark stands before these changes already
             since = row.seen
             if is_full:
-                since = min(since, oldest_of(queued).get(place, since))
-                _drop(writer, queued, place)
+                since = min(since, oldest_of(queued).get(key, since))
+                _drop(writer, queued, key)
             event = new_event(
-                row, EventType.CHANGED, self.random_bytes, now_ns, place=place, since=since
+                row, EventType.CHANGED, self.random_bytes, now_ns, key=key, since=since
             )
             writer.insert(event)
 
@@ -210,8 +210,8 @@ class Events:
         row = reader.get(SubscriptionRow, of_it)
         if row is None or row.status != _SENT_WHILE[EventType(event.type)]:
             return None
-        said = self._said(event, row, state, now_ns)
-        if said is None:
+        content = self._said(event, row, state, now_ns)
+        if content is None:
             return None
         body = orjson.dumps(
             {
@@ -221,7 +221,7 @@ class Events:
                 "type": event.type,
                 "source": f"{ROOT}/{row.subscription_id}",
                 "time": render_instant(event.created_at_ns),
-                "data": {"subscription_id": row.subscription_id, **said},
+                "data": {"subscription_id": row.subscription_id, **content},
             }
         )
         return Letter(event, row, body, self._secrets(row, now_ns))
@@ -244,17 +244,17 @@ class Events:
         paused = why_paused(row, identified)
         if paused is not None:
             raise paused
-        place = (event.connection_id or "", event.stream or "")
-        told = {s.order: s for s in sources_of(row, identified.authority)}
-        if place not in told:
+        key = (event.connection_id or "", event.stream or "")
+        sources = {s.order: s for s in sources_of(row, identified.authority)}
+        if key not in sources:
             return None
-        news = news_after(self.ports, snapshot, identified.authority, place, event.since or 0)
+        news = news_after(self.ports, snapshot, identified.authority, key, event.since or 0)
         if news is None:
             return None
         return {
-            "stream": place[1],
-            "connection_id": place[0],
-            "connector_key": told[place].connector_key,
+            "stream": key[1],
+            "connection_id": key[0],
+            "connector_key": sources[key].connector_key,
             "change_count_hint": news.count,
             "changes_since": news.bookmark,
         }
@@ -324,7 +324,7 @@ def prune(writer: AuthorizationWriter, subscription_id: str) -> None:
             writer.delete(EventRow, EventRow.event_id.equals(event.event_id))
 
 
-def _drop(writer: AuthorizationWriter, queued: Iterable[EventRow], place: tuple[str, str]) -> None:
+def _drop(writer: AuthorizationWriter, queued: Iterable[EventRow], key: tuple[str, str]) -> None:
     for event in queued:
-        if (event.connection_id, event.stream) == place:
+        if (event.connection_id, event.stream) == key:
             writer.delete(EventRow, EventRow.event_id.equals(event.event_id))

@@ -238,8 +238,8 @@ class Notices:
 
     def _message(self, kind: str, count: int, title: Text, text: Text, page: str) -> NoticeMessage:
         message_id = new_id(EVENT, self.random_bytes)
-        said, sentence = self.render(title), self.render(text)
-        return NoticeMessage(message_id, kind, count, said, sentence, page, self.clock())
+        head, sentence = self.render(title), self.render(text)
+        return NoticeMessage(message_id, kind, count, head, sentence, page, self.clock())
 
     def _note(self, turn: ChannelTurn, outcome: DeliveryOutcome, unsent: Sequence[Notice]) -> None:
         """Write what came of it; what did not arrive is due again, later."""
@@ -264,7 +264,7 @@ class Notices:
 
 def _write(writer: AuthorizationWriter, plan: _Plan, now_ns: int) -> None:
     """All of a look in one transaction, what is to be sent marked as told."""
-    told: dict[tuple[str, str], dict[str, int]] = {}
+    sent_at: dict[tuple[str, str], dict[str, int]] = {}
     for turn in plan.turns:
         row = turn.channel
         kinds = {notice.kind.value: now_ns for notice in turn.notices}
@@ -277,15 +277,15 @@ def _write(writer: AuthorizationWriter, plan: _Plan, now_ns: int) -> None:
             NoticeChannelRow.channel_id.equals(row.channel_id),
         )
         for cause in (cause for notice in turn.notices for cause in notice.causes):
-            told.setdefault(cause.key, {})[row.channel_id] = now_ns
+            sent_at.setdefault(cause.key, {})[row.channel_id] = now_ns
     for each in plan.over:
         writer.delete(NoticeRow, *_is(each.cause.key))
     for each in plan.begun:
-        writer.insert(row_of(replace(each, told=told.pop(each.cause.key, {}))))
+        writer.insert(row_of(replace(each, told=sent_at.pop(each.cause.key, {}))))
     for each in plan.changed:
         to = [NoticeRow.name.to(each.cause.name), NoticeRow.at_ns.to(each.cause.at_ns)]
         writer.change(NoticeRow, to, *_is(each.cause.key))
-    for key, marks in told.items():
+    for key, marks in sent_at.items():
         _mark(writer, key, lambda before, marks=marks: {**before, **marks})
 
 
@@ -300,8 +300,8 @@ def _mark(
 
 
 def _take_back(writer: AuthorizationWriter, channel_id: str, unsent: Sequence[Notice]) -> None:
-    def without(told: Mapping[str, int]) -> dict[str, int]:
-        return {known: at_ns for known, at_ns in told.items() if known != channel_id}
+    def without(sent_at: Mapping[str, int]) -> dict[str, int]:
+        return {known: at_ns for known, at_ns in sent_at.items() if known != channel_id}
 
     for cause in (cause for notice in unsent for cause in notice.causes):
         _mark(writer, cause.key, without)
@@ -331,12 +331,12 @@ def _failed(
     if outcome is DeliveryOutcome.GONE:
         seconds = GONE_WAITS_SECONDS
     kinds = {notice.kind for notice in unsent}
-    told = {kind: at_ns for kind, at_ns in row.told.items() if kind not in kinds}
-    told |= {kind: at_ns for kind, at_ns in turn.channel.told.items() if kind in kinds}
+    sent_at = {kind: at_ns for kind, at_ns in row.told.items() if kind not in kinds}
+    sent_at |= {kind: at_ns for kind, at_ns in turn.channel.told.items() if kind in kinds}
     since_ns = now_ns if row.failing_since_ns is None else row.failing_since_ns
     return [
         NoticeChannelRow.failures.to(row.failures + 1),
         NoticeChannelRow.failing_since_ns.to(since_ns),
         NoticeChannelRow.due_at_ns.to(now_ns + seconds * NANOSECONDS),
-        NoticeChannelRow.told.to(told),
+        NoticeChannelRow.told.to(sent_at),
     ]

@@ -34,12 +34,12 @@ def new_event(
     now_ns: int,
     *,
     said: str | None = None,
-    place: tuple[str, str] | None = None,
+    key: tuple[str, str] | None = None,
     since: int | None = None,
     is_due: bool = True,
 ) -> EventRow:
     """An event that is due, or waits."""
-    connection_id, stream = place or (None, None)
+    connection_id, stream = key or (None, None)
     return EventRow(
         event_id=new_id(EVENT, random_bytes),
         subscription_id=row.subscription_id,
@@ -80,10 +80,10 @@ def park(
     row = writer.get(SubscriptionRow, has_id(subscription_id))
     oldest = oldest_of(waiting(writer, subscription_id))
     drop_waiting(writer, subscription_id)
-    for place, since in oldest.items():
+    for key, since in oldest.items():
         assert row is not None  # noqa: S101  # its events go with it
         kept = new_event(
-            row, EventType.CHANGED, random_bytes, now_ns, place=place, since=since, is_due=False
+            row, EventType.CHANGED, random_bytes, now_ns, key=key, since=since, is_due=False
         )
         writer.insert(kept)
 
@@ -93,8 +93,8 @@ def oldest_of(events: Iterable[EventRow]) -> dict[tuple[str, str], int]:
     found: dict[tuple[str, str], int] = {}
     for event in events:
         if event.connection_id is not None and event.stream is not None:
-            place, since = (event.connection_id, event.stream), event.since or 0
-            found[place] = min(since, found.get(place, since))
+            key, since = (event.connection_id, event.stream), event.since or 0
+            found[key] = min(since, found.get(key, since))
     return found
 
 

@@ -284,8 +284,8 @@ class Subscriptions:
         self._challenge(writer, row, now_ns)
 
     def _challenge(self, writer: AuthorizationWriter, row: SubscriptionRow, now_ns: int) -> None:
-        said = self.random_bytes(32).hex()
-        writer.insert(new_event(row, EventType.VERIFY, self.random_bytes, now_ns, said=said))
+        challenge = self.random_bytes(32).hex()
+        writer.insert(new_event(row, EventType.VERIFY, self.random_bytes, now_ns, said=challenge))
 
     def delete(
         self, authority: ReadAuthority, subscription_id: str, acting: Acting, now_ns: int

@@ -70,12 +70,12 @@ def trouble_event(before: FeedRow, after: FeedRow, now_ns: int) -> AuditRow | No
     """
     if before.trouble == after.trouble:
         return None
-    said = {"feed": after.feed_id, "rule": after.trouble, "code": after.code}
+    facts = {"feed": after.feed_id, "rule": after.trouble, "code": after.code}
     return AuditRow(
         event=FEED_RECOVERED if after.trouble is None else FEED_STALE,
         at_ns=now_ns,
         actor="server",
-        detail={name: value for name, value in said.items() if value is not None},
+        detail={name: value for name, value in facts.items() if value is not None},
     )
 
 

@@ -37,10 +37,10 @@ async def second_answer(
         raise UnsupportedMediaType(
             "Send the body with the header Content-Type: application/json.", param="Content-Type"
         )
-    said = as_object(parse_quickly(bytes(refused.body)))
-    code = as_object(said.get("error")).get("code")
+    refusal = as_object(parse_quickly(bytes(refused.body)))
+    code = as_object(refusal.get("error")).get("code")
     # the SDK takes no id from an object that is no message, and repeats it
-    is_none = code == INVALID_PARAMS and said.get("id") is None
+    is_none = code == INVALID_PARAMS and refusal.get("id") is None
     if refused.status_code == 400 and (is_none or not _is_object(body)):
         return _error(None, INVALID_REQUEST, "Send one JSON-RPC message, a JSON object.")
     version = headers.get("mcp-protocol-version")
@@ -48,7 +48,7 @@ async def second_answer(
         if code == UNSUPPORTED_VERSION:
             return refused
         data = {"supported": SUPPORTED_PROTOCOL_VERSIONS, "requested": version}
-        return _error(said.get("id"), UNSUPPORTED_VERSION, "Unsupported protocol version", data)
+        return _error(refusal.get("id"), UNSUPPORTED_VERSION, "Unsupported protocol version", data)
     if refused.status_code == 406 and "accept" not in headers:
         scope = request.scope
         return await answer({**scope, "headers": [*scope["headers"], _ANY]})

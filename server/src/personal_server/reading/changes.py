@@ -104,7 +104,7 @@ def news_after(
     ports: ReadPorts,
     snapshot: ReadSnapshot,
     authority: ReadAuthority,
-    place: tuple[str, str],
+    stream_key: tuple[str, str],
     number: int,
 ) -> News | None:
     """What may be told of a (connection, stream) since change `number`; `None` is silence.
@@ -115,7 +115,7 @@ def news_after(
     Source: docs/contract/resource-server.md 15.2.
     Raises: what is no refusal, as QueryTimeout.
     """
-    connection_id, stream = place
+    connection_id, stream = stream_key
     query = ChangesQuery(stream, Selectors(connection_id), limit=COUNTED_NEWS)
     try:
         bookmark = BEGINNING

@@ -112,8 +112,8 @@ def _joining_value(expansion: AllowedExpansion, row: StoredRecord) -> str | None
     relation = expansion.declared.relationship
     if relation.foreign_key_on == "target":
         return row.key
-    held = row.data.get(relation.foreign_key)
-    return key_text(held) if isinstance(held, str | int) else None
+    value = row.data.get(relation.foreign_key)
+    return key_text(value) if isinstance(value, str | int) else None
 
 
 def _child_list(records: list[Record], url: str | None) -> ChildList:

@@ -80,11 +80,11 @@ class Extent:
     streams: tuple[StoredStream, ...]
     planted: frozenset[tuple[str, str, str]] = frozenset()
 
-    def rows(self, snapshot: ReadSnapshot, held: StoredStream) -> Iterator[StoredRecord]:
+    def rows(self, snapshot: ReadSnapshot, stored: StoredStream) -> Iterator[StoredRecord]:
         """The records of a stream, without those that the owner planted."""
-        place = (held.connection_id, held.stream)
-        for row in snapshot.export(*place):
-            if (*place, row.key) not in self.planted:
+        stream_key = (stored.connection_id, stored.stream)
+        for row in snapshot.export(*stream_key):
+            if (*stream_key, row.key) not in self.planted:
                 yield row
 
 
@@ -128,9 +128,9 @@ def export_lines(
     waiting = [_line(header)]
     waiting_bytes = len(waiting[0])
     for stored in extent.streams:
-        place = {"stream": stored.stream, "connection_id": stored.connection_id}
+        account = {"stream": stored.stream, "connection_id": stored.connection_id}
         for row in extent.rows(snapshot, stored):
-            waiting.append(_line({**place, **_ingest_line(row)}))
+            waiting.append(_line({**account, **_ingest_line(row)}))
             waiting_bytes += len(waiting[-1])
             count += 1
             if waiting_bytes >= CHUNK_BYTES:
@@ -432,8 +432,8 @@ def _end(
 
 
 def _left_out(row: DamagedRow) -> dict[str, str]:
-    place = {"connection_id": row.connection_id, "stream": row.stream}
-    return place if row.key is None else {**place, "record_id": row.key}
+    account = {"connection_id": row.connection_id, "stream": row.stream}
+    return account if row.key is None else {**account, "record_id": row.key}
 
 
 def _ingest_line(row: StoredRecord) -> dict[str, object]:

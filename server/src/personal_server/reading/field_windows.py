@@ -106,8 +106,8 @@ def _the_one(
         raise no_such_record(snapshot)
     if len(windows) > 1:
         holders = {window.connection_id for window in windows}
-        held = [s for s in sources if s.connection_id in holders]
-        raise ambiguous(authority, held, held[0].stream)
+        holding = [s for s in sources if s.connection_id in holders]
+        raise ambiguous(authority, holding, holding[0].stream)
     return windows[0]
 
 

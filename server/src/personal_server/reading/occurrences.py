@@ -39,8 +39,8 @@ def page_of_line(
         after = page.end if page.end is not None or not page.rows else page.rows[-1].position
         # as many stand on the page as without what was left out
         if not gone or not page.more or len(rows) >= read.plan.limit:
-            told = tuple(map(_told, sorted(left_out.items())))
-            return RowPage(tuple(rows), page.more, after), told
+            warnings = tuple(map(_told, sorted(left_out.items())))
+            return RowPage(tuple(rows), page.more, after), warnings
 
 
 def _once(
@@ -50,9 +50,9 @@ def _once(
     shown, left_out = list(rows), Counter[tuple[str, str]]()
     for parents in pairs:
         for slots in pairs:
-            gone, place = _repeated(snapshot, rows, parents, slots), parents[0].order
+            gone, order = _repeated(snapshot, rows, parents, slots), parents[0].order
             if gone:
-                shown = [r for r in shown if r.position.place != place or r.row.key not in gone]
+                shown = [r for r in shown if r.position.place != order or r.row.key not in gone]
                 left_out[parents[0].stream, slots[0].stream] += len(gone)
     return shown, left_out
 

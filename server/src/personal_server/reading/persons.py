@@ -75,13 +75,13 @@ def planted_behind(
     places = sorted(planted)
     for part in disclosed:
         telling = {(s.connection_id, s.stream): s for s in part.source.made_of or ()}
-        told = {
-            place: (source, _identities_told(snapshot, source, place[2]))
-            for place in places
-            if (source := telling.get(place[:2])) is not None
+        identities_of = {
+            row_key: (source, _identities_told(snapshot, source, row_key[2]))
+            for row_key in places
+            if (source := telling.get(row_key[:2])) is not None
         }
         mentioned = Counter[Identity]()
-        for _, identities in told.values():
+        for _, identities in identities_of.values():
             mentioned.update(identities)
         if not mentioned:
             continue
@@ -92,9 +92,9 @@ def planted_behind(
             <= sum(mentioned[each] for each in _identities_of(row))
             for identity in _identities_of(row)
         }
-        for place, (source, identities) in told.items():
+        for row_key, (source, identities) in identities_of.items():
             if not given.isdisjoint(identities):
-                found[place] = Disclosed(source, _telling_fields(source), 0, place[2:])
+                found[row_key] = Disclosed(source, _telling_fields(source), 0, row_key[2:])
     return list(found.values())
 
 

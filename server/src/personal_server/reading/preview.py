@@ -182,8 +182,8 @@ class EvidenceReader:
 
 
 def _by_value(stream: str, connection_id: str, field: str) -> AggregateQuery:
-    place = Selectors(connection_id=connection_id)
-    return AggregateQuery(stream, "count", place, group_by=field, limit=VALUES_SHOWN)
+    selectors = Selectors(connection_id=connection_id)
+    return AggregateQuery(stream, "count", selectors, group_by=field, limit=VALUES_SHOWN)
 
 
 def _exact(answer: ReadResult) -> Evidence:

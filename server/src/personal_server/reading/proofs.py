@@ -171,8 +171,8 @@ class Proofs:
         )
 
     def _nonce(self, at: int) -> str:
-        told = at.to_bytes(8, "big")
-        return _base64url(told + hmac.digest(self._remembered().secret, told, "sha256")[:16])
+        instant = at.to_bytes(8, "big")
+        return _base64url(instant + hmac.digest(self._remembered().secret, instant, "sha256")[:16])
 
     def _given_at(self, nonce: str) -> int | None:
         """When we gave a nonce; `None` for one that is not ours, or of before."""

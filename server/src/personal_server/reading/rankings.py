@@ -83,9 +83,9 @@ class Rankings:
         with self._lock:
             self._kept[holder, request] = (digest, ranking)
             self._kept.move_to_end((holder, request))
-            own = [place for place in self._kept if place[0] == holder]
-            for place in own[:-KEPT_PER_HOLDER]:
-                del self._kept[place]
+            own = [key for key in self._kept if key[0] == holder]
+            for key in own[:-KEPT_PER_HOLDER]:
+                del self._kept[key]
             while len(self._kept) > KEPT_IN_ALL:
                 self._kept.popitem(last=False)
 
@@ -128,9 +128,9 @@ class RecentSearches(Generic[T]):
         with self._lock:
             self._kept[holder, request] = found
             self._kept.move_to_end((holder, request))
-            own = [place for place in self._kept if place[0] == holder]
-            for place in own[:-KEPT_PER_HOLDER]:
-                del self._kept[place]
+            own = [key for key in self._kept if key[0] == holder]
+            for key in own[:-KEPT_PER_HOLDER]:
+                del self._kept[key]
             while len(self._kept) > RECENT_IN_ALL:
                 self._kept.popitem(last=False)
 

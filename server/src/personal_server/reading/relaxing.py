@@ -253,15 +253,15 @@ def _some_words(
     words: WordQuery, known: Sequence[tuple[Term, int]], rarest: Sequence[tuple[Term, int]]
 ) -> WordQuery:
     """What stays, and one of the rarest words that can be left out; the others only add weight."""
-    telling, held = {rarest[0][0]}, rarest[0][1]
+    telling, holders = {rarest[0][0]}, rarest[0][1]
     for term, count in rarest[1:]:
-        held += count
-        if count > COMMON or held > MOST_HOLDERS or says_little(term):
+        holders += count
+        if count > COMMON or holders > MOST_HOLDERS or says_little(term):
             break
         telling.add(term)
     others = {term for term, _ in rarest}
     kept = dict.fromkeys(term for term, _ in known if is_strict(term) or term in others)
-    places = tuple(place for place, term in enumerate(kept) if term in telling)
+    places = tuple(position for position, term in enumerate(kept) if term in telling)
     strict = sum(map(is_strict, kept))
     return replace(
         words, terms=tuple(map(_strictly, kept)), least=strict + 1, telling=places, phrase=None

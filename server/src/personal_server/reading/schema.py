@@ -165,10 +165,10 @@ def grouped(sources: Sequence[ReadableSource]) -> tuple[ConnectorEntry, ...]:
     """By source and member grant, then by stream and what is granted of it."""
     connectors: dict[tuple[str, str], dict[object, list[ReadableSource]]] = {}
     for source in sorted(sources, key=lambda s: (s.connector_key, s.grant_id or "", s.order)):
-        place = (source.source.id, source.grant_id or "")
+        member = (source.source.id, source.grant_id or "")
         limits = (source.time_constraint, source.resources, source.only)
         alike = (source.stream, source.fields, *limits)
-        connectors.setdefault(place, {}).setdefault(alike, []).append(source)
+        connectors.setdefault(member, {}).setdefault(alike, []).append(source)
     return tuple(ConnectorEntry(tuple(_entries(streams))) for streams in connectors.values())
 
 

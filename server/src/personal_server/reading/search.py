@@ -281,7 +281,7 @@ def _found(snapshot: ReadSnapshot, read: AuthorizedSearch, *, exact: bool) -> _F
             answers.append(_further(snapshot, read, answers, matches, words))
     asked_too, total = len(matches) - 1, sum(map(len, answers))
     is_told = is_few and not exact and (total > count or not count)
-    told = wider.told(plan.words, count, asked_too) if is_told else None
+    note = wider.told(plan.words, count, asked_too) if is_told else None
     questions = (plan.words, *wider.questions[:asked_too])
     whole = sum(
         len(answer) for answer, asked in zip(answers, questions, strict=True) if asked.least is None
@@ -303,7 +303,7 @@ def _found(snapshot: ReadSnapshot, read: AuthorizedSearch, *, exact: bool) -> _F
         total = len(ranked) + (left_out if mode is SearchMode.HYBRID else 0)
     is_best_only = questions[-1].least is not None and len(answers[-1]) == MOST_PARTIAL_HITS
     coverage = replace(_coverage(read, total, matches, near), is_best_only=is_best_only)
-    return _Found(ranked, coverage, questions, told, wider.near)
+    return _Found(ranked, coverage, questions, note, wider.near)
 
 
 def _both(
@@ -389,25 +389,25 @@ def _refined(
     if sources and phrase is not None and len(ranked) > LOOKED_AT_HITS:
         asked = replace(plan, words=WordQuery((phrase,)), window=LOOKED_AT_HITS, frequency_limit=0)
         asked = replace(asked, seconds_each=step_seconds(plan))
-        said = {place_of(each): each for each in snapshot.search(asked).candidates}
-        known = places_of(ranked, said.keys())
+        whole = {place_of(each): each for each in snapshot.search(asked).candidates}
+        known = places_of(ranked, whole.keys())
         for at in known:
-            said.pop(_place(ranked[at]))
+            whole.pop(_place(ranked[at]))
         looked_at += [at for at in known if at >= LOOKED_AT_HITS]
         # older than the newest matches: each word is at least where the phrase is
-        older = [c._replace(occurrences=c.occurrences * len(frequencies)) for c in said.values()]
+        older = [c._replace(occurrences=c.occurrences * len(frequencies)) for c in whole.values()]
         others = rank(older, frequencies)
     best = [*(ranked[at] for at in looked_at), *others]
-    places = [place for place in map(_place, best) if place[:2] in sources]
+    places = [row_key for row_key in map(_place, best) if row_key[:2] in sources]
     seen: dict[RecordPlace, LookedAt] = {}
     chars = 0
-    for place, row in _records(snapshot, sources, places):
+    for row_key, row in _records(snapshot, sources, places):
         if chars > LOOKED_AT_CHARS:
             break
         if row is not None:
-            source = sources[place[:2]]
+            source = sources[row_key[:2]]
             chars += text_chars(source, row)
-            seen[place] = look_at(source, row, plan.words)
+            seen[row_key] = look_at(source, row, plan.words)
     rest = without(ranked, looked_at)
     shown = unpacked(rest, KEPT_HITS)
     moved = refined(best, seen, frequencies)
@@ -443,8 +443,8 @@ def _strictly(
     sources = {source.order: source for source in read.sources}
     kept: list[Ranked] = []
     rows = _records(snapshot, sources, [_place(each) for each in found])
-    for each, (place, row) in zip(found, rows, strict=True):
-        source = sources[place[:2]]
+    for each, (row_key, row) in zip(found, rows, strict=True):
+        source = sources[row_key[:2]]
         words = words_in(strict, source.declared, source.fields)
         if row is None or not _is_match(source, row, read.plan):
             continue
@@ -596,8 +596,8 @@ def _show(
     at, looked_at = turn.begin, 0
     coming = turn.hits[at:]
     rows = _records(snapshot, sources, [(hit.connection_id, hit.stream, hit.key) for hit in coming])
-    for kept, (place, row) in zip(coming, rows, strict=True):
-        source = sources.get(place[:2])
+    for kept, (row_key, row) in zip(coming, rows, strict=True):
+        source = sources.get(row_key[:2])
         hit, around = None, list[tuple[ReadableSource, str]]()
         if source is not None and row is not None and _is_match(source, row, read.plan):
             looked_at += text_chars(source, row)
@@ -651,7 +651,7 @@ def _records(
             keys.setdefault((order[0], order[1]), []).append(key)
         plans = [hit_plan(sources[order], each) for order, each in keys.items() if order in sources]
         found = snapshot.records(plans)
-        yield from ((place, found.get(place)) for place in some)
+        yield from ((row_key, found.get(row_key)) for row_key in some)
 
 
 def _is_match(source: ReadableSource, row: StoredRecord, plan: SearchPlan) -> bool:
@@ -705,8 +705,8 @@ def _told_words(
     sources: Sequence[ReadableSource], shown: _ShownHits, turn: _Turn
 ) -> list[Disclosed]:
     """Near words are read from the searched fields, of sources without a hit too."""
-    told = {source.order for source in shown.sources} if turn.near else set[tuple[str, str]]()
-    unseen = [source for source in sources if turn.near and source.order not in told]
+    orders = {source.order for source in shown.sources} if turn.near else set[tuple[str, str]]()
+    unseen = [source for source in sources if turn.near and source.order not in orders]
     return [Disclosed(source, searchable_fields(source), 0) for source in unseen]
 
 

@@ -145,8 +145,8 @@ class TokenResolver:
     def state_of_holder(self, reader: AuthorizationReader, holder: TokenHolder) -> TokenState:
         """What a good token of a holder stands for, whoever has one."""
         row = holder.token()
-        held = once(reader.derived, row.token_hash, lambda: _rows_behind(reader, row))
-        judged = _judged(held, self._clock())
+        rows = once(reader.derived, row.token_hash, lambda: _rows_behind(reader, row))
+        judged = _judged(rows, self._clock())
         found = resolved(self._store.subject_id, judged)
         error, message = _ERROR_OF_STANDING.get(
             judged.standing, _ERROR_OF_STANDING[lifecycle.REVOKED]
@@ -236,24 +236,24 @@ class HeldRows:
 def judge(reader: AuthorizationReader, token: str, now_ns: int) -> JudgedToken | None:
     """The row of a token and how everything behind it stands; `None` if there is no such row."""
     token_hash = secret_hash(token)
-    held = once(reader.derived, token_hash, lambda: _held_rows(reader, token_hash))
-    return None if held is None else _judged(held, now_ns)
+    rows = once(reader.derived, token_hash, lambda: _held_rows(reader, token_hash))
+    return None if rows is None else _judged(rows, now_ns)
 
 
-def _judged(held: HeldRows, now_ns: int) -> JudgedToken:
-    row, grant_rows, usable = held.row, held.grant_rows, _usable(held, now_ns)
+def _judged(rows: HeldRows, now_ns: int) -> JudgedToken:
+    row, grant_rows, usable = rows.row, rows.grant_rows, _usable(rows, now_ns)
     members = tuple(member_grant(grant, now_ns) for grant in grant_rows)
     if row.package_id is not None:
-        reason = "owner" if held.package is None else held.package.reason
+        reason = "owner" if rows.package is None else rows.package.reason
         standing = package_standing(reason, [grant_standing(grant, now_ns) for grant in grant_rows])
-        lineage = None if held.package is None else held.package.lineage
-        return JudgedToken(row, standing, usable, members, grant_rows, held.limits, lineage)
+        lineage = None if rows.package is None else rows.package.lineage
+        return JudgedToken(row, standing, usable, members, grant_rows, rows.limits, lineage)
     if row.grant_id is None:
         return JudgedToken(row, lifecycle.ACTIVE, usable, (), ())
     if not grant_rows:
         return JudgedToken(row, lifecycle.INVALID, usable, (), ())
     standing, lineage = grant_standing(grant_rows[0], now_ns), grant_rows[0].lineage
-    return JudgedToken(row, standing, usable, members, grant_rows, held.limits, lineage)
+    return JudgedToken(row, standing, usable, members, grant_rows, rows.limits, lineage)
 
 
 def _held_rows(reader: AuthorizationReader, token_hash: bytes) -> HeldRows | None:
@@ -307,8 +307,8 @@ def resolved(subject_id: str, judged: JudgedToken) -> Resolved:
     )
 
 
-def _usable(held: HeldRows, now_ns: int) -> bool:
-    row, family = held.row, held.family
+def _usable(rows: HeldRows, now_ns: int) -> bool:
+    row, family = rows.row, rows.family
     if row.revoked_at_ns is not None or row.expires_at_ns <= now_ns:
         return False
     if row.family_id is None:

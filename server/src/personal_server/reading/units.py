@@ -90,14 +90,14 @@ def units_of_page(
     """
     units, read_from, warnings = dict[str, str](), dict[str, tuple[str, ...]](), list[Warning]()
     for name in read.sources[0].declared.measured:
-        held, used = _units_of_rows(read, name, [placed.row for placed in rows])
-        if len(held) == 1:
-            units[name] = held.pop()
-        elif held:
-            what = f"The values of '{name}' here are in {len(held)} units. Ask for '{used}', too."
-            detail = {"add_field": used, "unit_count": len(held)}
+        names, used = _units_of_rows(read, name, [placed.row for placed in rows])
+        if len(names) == 1:
+            units[name] = names.pop()
+        elif names:
+            what = f"The values of '{name}' here are in {len(names)} units. Ask for '{used}', too."
+            detail = {"add_field": used, "unit_count": len(names)}
             warnings.append(Warning(_code(read, used), what, field=name, detail=detail))
-        if held or name in units:
+        if names or name in units:
             read_from[name] = (used,) if used else ()
     ordered = Units()
     if read.plan.order.field in read.sources[0].declared.measured:
@@ -119,8 +119,8 @@ def _units_of_rows(
         return set(), ""
     connections = {each.connection_id for each in showing}
     known = (row.data for row in rows if row.connection_id in connections)
-    held = {declared.named(each.get(field_name)) for each in known if each.get(name) is not None}
-    return {each for each in held if each is not None}, field_name
+    names = {declared.named(each.get(field_name)) for each in known if each.get(name) is not None}
+    return {each for each in names if each is not None}, field_name
 
 
 def _units_of(
@@ -143,14 +143,14 @@ def _units_of(
         found = snapshot.aggregate(units_plan(read.plan, measured, unit))
     except QueryTimeout:
         return Units(warnings=(_untold(name, declared.field),))
-    held = [str(key) for group in found.groups for key in group.keys if key not in (None, "")]
+    names = [str(key) for group in found.groups for key in group.keys if key not in (None, "")]
     used = (declared.field,)
-    if len(held) == 1 and found.group_count == 1:
-        return Units(declared.named(held[0]), fields=used)
-    if len(held) < 2 or declared.field in grouped:
+    if len(names) == 1 and found.group_count == 1:
+        return Units(declared.named(names[0]), fields=used)
+    if len(names) < 2 or declared.field in grouped:
         return Units(fields=used)
     code = _code(read, declared.field)
-    return Units(warnings=(_mixed(name, declared.field, len(held), code=code),), fields=used)
+    return Units(warnings=(_mixed(name, declared.field, len(names), code=code),), fields=used)
 
 
 def _by_key(
@@ -169,8 +169,8 @@ def _by_key(
         return {}  # a group might have more than are told
     by_key: dict[object, set[str | None]] = {}
     for group in found.groups:
-        key, held = group.keys
-        by_key.setdefault(key, set()).add(declared.named(held))
+        key, unit_name = group.keys
+        by_key.setdefault(key, set()).add(declared.named(unit_name))
     return {key: unit for key, (unit, *more) in by_key.items() if unit is not None and not more}
 
 

@@ -52,8 +52,8 @@ def with_code(text: str) -> Markup:
     """What stands between backticks, as code."""
     parts = text.split("`")
     return Markup("").join(
-        Markup("<code>{}</code>").format(part) if place % 2 else escape(part)
-        for place, part in enumerate(parts)
+        Markup("<code>{}</code>").format(part) if index % 2 else escape(part)
+        for index, part in enumerate(parts)
     )
 
 

@@ -206,7 +206,7 @@ def _connector_stream(request: Request, summaries: Sequence[StreamSummary]) -> L
     source = summaries[0].source
     stream = source.declared
     fields = field_capabilities(source)
-    place = f"/v1/streams/{quote(stream.name, safe='')}"
+    path = f"/v1/streams/{quote(stream.name, safe='')}"
     aggregates = stream.aggregations.count or any(
         capability.usable for field in fields for capability in field.aggregations.values()
     )
@@ -223,11 +223,11 @@ def _connector_stream(request: Request, summaries: Sequence[StreamSummary]) -> L
         freshness=least_of(summary.freshness for summary in summaries).render(),
         capabilities=StreamCapabilities(
             records=True,
-            records_url=f"{place}/records",
+            records_url=f"{path}/records",
             stream_metadata=True,
-            metadata_url=place,
+            metadata_url=path,
             aggregate=aggregates,
-            aggregate_url=f"{place}/aggregate" if aggregates else None,
+            aggregate_url=f"{path}/aggregate" if aggregates else None,
             exact_filters=any(field.exact.usable for field in fields),
             range_filters=any(field.range.usable for field in fields),
             expand=expands,

@@ -127,10 +127,10 @@ def keep_folder(data_dir: Path, source: Path, name: str) -> ChosenModel:
     if "tokenizer.json" not in used:
         raise ModelUnusable("The folder contains no tokenizer.json.")
     identity = digest_of(source, used)
-    place = identity[:16]
-    target = semantic_folder(data_dir) / place
+    folder_name = identity[:16]
+    target = semantic_folder(data_dir) / folder_name
     target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    scratch = target.with_name(f".{place}-{os.getpid()}")
+    scratch = target.with_name(f".{folder_name}-{os.getpid()}")
     try:
         for each in used:
             kept = scratch / each
@@ -140,7 +140,7 @@ def keep_folder(data_dir: Path, source: Path, name: str) -> ChosenModel:
         scratch.replace(target)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
-    return ChosenModel("folder", f"sha256:{identity}", name, place)
+    return ChosenModel("folder", f"sha256:{identity}", name, folder_name)
 
 
 def digest_of(folder: Path, names: list[str]) -> str:

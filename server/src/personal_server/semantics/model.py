@@ -80,8 +80,8 @@ def _most_tokens(folder: Path) -> int:
 
 def _pooling(folder: Path) -> bool:
     """Whether the first token stands for all; else their mean.  Raises: ValueError for others."""
-    told = _json(folder / "1_Pooling" / "config.json")
-    wanted = {name for name, value in told.items() if name.startswith("pooling_mode") and value}
+    settings = _json(folder / "1_Pooling" / "config.json")
+    wanted = {name for name, value in settings.items() if name.startswith("pooling_mode") and value}
     if not wanted <= {_CLS, _MEAN} or len(wanted) > 1:
         raise ValueError("pooling")
     return wanted == {_CLS}
@@ -89,8 +89,8 @@ def _pooling(folder: Path) -> bool:
 
 def _prompts(folder: Path) -> tuple[str, str]:
     """What stands before a text, and before a query."""
-    told = _json(folder / "config_sentence_transformers.json").get("prompts")
-    named: dict[str, Any] = cast("dict[str, Any]", told) if isinstance(told, dict) else {}
+    prompts = _json(folder / "config_sentence_transformers.json").get("prompts")
+    named: dict[str, Any] = cast("dict[str, Any]", prompts) if isinstance(prompts, dict) else {}
     passage = named.get("document", named.get("passage", ""))
     return (str(passage or ""), str(named.get("query") or ""))
 

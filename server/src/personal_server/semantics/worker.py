@@ -46,8 +46,8 @@ def main() -> NoReturn:
     os._exit(0)
 
 
-def _reply(replies: IO[bytes], told: dict[str, object], content: bytes = b"") -> None:
-    replies.write(json.dumps(told).encode() + b"\n" + content)
+def _reply(replies: IO[bytes], members: dict[str, object], content: bytes = b"") -> None:
+    replies.write(json.dumps(members).encode() + b"\n" + content)
     replies.flush()
 
 

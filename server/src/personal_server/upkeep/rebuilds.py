@@ -60,8 +60,8 @@ class RebuildWork:
         """A line when a stream begins, and one when it is done."""
         self._under_way = self._store.rebuilds()
         found = {(each.connection_id, each.stream): each for each in self._under_way}
-        for place in found.keys() - self._told:
-            _log.info("storing %d records anew: %s %s", found[place].records, *place)
-        for place in self._told - found.keys():
-            _log.info("stored anew: %s %s", *place)
+        for stream_key in found.keys() - self._told:
+            _log.info("storing %d records anew: %s %s", found[stream_key].records, *stream_key)
+        for stream_key in self._told - found.keys():
+            _log.info("stored anew: %s %s", *stream_key)
         self._told = frozenset(found)

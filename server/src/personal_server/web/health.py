@@ -128,8 +128,8 @@ class Health:
         return self._faults(tuple(self._peers()))
 
     def _faults(self, peers: Iterable[PeerHealth]) -> list[Fault]:
-        told = [fault for peer in peers for fault in peer.faults]
-        found = sorted([*self.own_faults(), *told], key=lambda fault: fault.since_ns)
+        elsewhere = [fault for peer in peers for fault in peer.faults]
+        found = sorted([*self.own_faults(), *elsewhere], key=lambda fault: fault.since_ns)
         first = {(fault.part, fault.code): fault for fault in reversed(found)}
         return sorted(first.values(), key=lambda fault: (fault.serving, fault.part))
 
@@ -140,20 +140,20 @@ class Health:
         peers = tuple(self._peers())
         faults = self._faults(peers)
         serving = all(fault.serving for fault in faults)
-        said: dict[str, object] = {"status": OK}
+        body: dict[str, object] = {"status": OK}
         if faults:
-            said["status"] = DEGRADED if serving else FAILING
-            said["faults"] = [fault.as_json() for fault in faults]
+            body["status"] = DEGRADED if serving else FAILING
+            body["faults"] = [fault.as_json() for fault in faults]
         under_way = self.own_progress()
         for peer in peers:
             under_way |= peer.progress
         if under_way:
-            said["progress"] = under_way
+            body["progress"] = under_way
         if peers:
-            said["workers"] = [peer.as_json() for peer in peers if peer.memory_bytes]
-        return _response(said, 200 if serving else 503)
+            body["workers"] = [peer.as_json() for peer in peers if peer.memory_bytes]
+        return _response(body, 200 if serving else 503)
 
 
-def _response(said: Mapping[str, object], status: int = 200) -> Response:
+def _response(body: Mapping[str, object], status: int = 200) -> Response:
     headers = {"Cache-Control": "no-store", "Content-Type": JSON_TYPE}
-    return Response(orjson.dumps(said), status, headers)
+    return Response(orjson.dumps(body), status, headers)

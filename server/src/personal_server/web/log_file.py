@@ -144,10 +144,10 @@ def _opened(path: Path) -> int:
 
 def _json_line(record: logging.LogRecord, at_ns: int, message: str) -> bytes:
     text = message[:LONGEST_LINE_CHARS].encode("utf-8", "replace").decode()
-    said = {
+    members = {
         "at": render_instant(at_ns),
         "level": record.levelname.lower(),
         "from": record.name,
         "message": text,
     }
-    return orjson.dumps(said, option=orjson.OPT_APPEND_NEWLINE)
+    return orjson.dumps(members, option=orjson.OPT_APPEND_NEWLINE)

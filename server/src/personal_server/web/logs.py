@@ -55,16 +55,16 @@ class RepeatLimit(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Whether a line is written; the first of a new minute says how many were not."""
-        place, now = (record.pathname, record.lineno), self._monotonic()
+        line_key, now = (record.pathname, record.lineno), self._monotonic()
         with self._lock:
-            if now - self._begun.get(place, -WINDOW_SECONDS) >= WINDOW_SECONDS:
-                left_out = self._seen.get(place, 0) - REPEATS
-                self._begun[place], self._seen[place] = now, 0
+            if now - self._begun.get(line_key, -WINDOW_SECONDS) >= WINDOW_SECONDS:
+                left_out = self._seen.get(line_key, 0) - REPEATS
+                self._begun[line_key], self._seen[line_key] = now, 0
                 if left_out > 0:
                     record.msg = f"{record.getMessage()} ({left_out} more of these since)"
                     record.args = None
-            self._seen[place] += 1
-            return self._seen[place] <= REPEATS
+            self._seen[line_key] += 1
+            return self._seen[line_key] <= REPEATS
 
 
 class OneLine(logging.Formatter):

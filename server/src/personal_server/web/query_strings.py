@@ -104,14 +104,14 @@ class _Gathered:
         self, parameter: Parameter, sent_name: str, keys: tuple[str, ...], value: str
     ) -> None:
         values = self._keyed.setdefault(parameter.name, {})
-        place = sent_name
+        name_key = sent_name
         if len(keys) > 1 and keys[-1] in parameter.repeated:
-            place = f"{sent_name}={value}"
+            name_key = f"{sent_name}={value}"
         elif sent_name in values:
             raise parameter.error(f"'{sent_name}' was sent twice. Send it once.", param=sent_name)
         if parameter.kind is Kind.INTEGER:
             _parse_integer(parameter, sent_name, value)
-        values[place] = KeyedValue(sent_name, keys, value)
+        values[name_key] = KeyedValue(sent_name, keys, value)
         if parameter.max_items is not None and len(values) > parameter.max_items:
             raise parameter.error(
                 f"A request can have at most {parameter.max_items} '{parameter.name}' conditions.",

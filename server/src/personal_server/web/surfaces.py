@@ -201,6 +201,6 @@ class Surface(ABC, Generic[D, C]):
             exchange.body = await read_body(rule, request.receive)
 
 
-def note(scope: Scope, **said: str) -> None:
+def note(scope: Scope, **members: str) -> None:
     """Say of a request what its traffic is counted by."""
-    scope.setdefault("state", {}).update(said)
+    scope.setdefault("state", {}).update(members)

@@ -68,9 +68,9 @@ class Traffic:
 
         return measuring
 
-    def _add(self, door: str, said: dict[str, str], status: str, seconds: float) -> None:
-        route = said.get("route", NO_ROUTE)
+    def _add(self, door: str, members: dict[str, str], status: str, seconds: float) -> None:
+        route = members.get("route", NO_ROUTE)
         self.requests[door, route, status] += 1
         self.latencies.setdefault((door, route), Latencies()).add(seconds)
-        if "error" in said:
-            self.errors[door, said["error"]] += 1
+        if "error" in members:
+            self.errors[door, members["error"]] += 1

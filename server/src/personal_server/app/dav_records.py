@@ -121,8 +121,8 @@ class DavRecords:
         for account in accounts:
             for event, slots in now.slots.items():
                 if len(slots) < MOST_SLOTS:
-                    held = self._slots(account, event)
-                    gone = [e.key for e in held if e.key not in slots and self._is_told(e, now)]
+                    stored = self._slots(account, event)
+                    gone = [e.key for e in stored if e.key not in slots and self._is_told(e, now)]
                     count += self._delete(account, SLOTS, gone)
         return count
 
@@ -162,5 +162,5 @@ class DavRecords:
 
 def lonely(gone: Mapping[str, Sequence[str]], alive: Iterable[Sequence[str]]) -> set[str]:
     """Records of items that are gone which no other item holds."""
-    held = {key for keys in alive for key in keys}
-    return {key for keys in gone.values() for key in keys} - held
+    shared = {key for keys in alive for key in keys}
+    return {key for keys in gone.values() for key in keys} - shared

@@ -54,10 +54,10 @@ class DavPlace:
     user: str
 
     @classmethod
-    def of(cls, place: str) -> DavPlace:
+    def of(cls, address: str) -> DavPlace:
         """The place of a feed.  Raises: DavTrouble."""
         try:
-            parts = urlsplit(place)
+            parts = urlsplit(address)
             host, port, user = parts.hostname, parts.port, parts.username
         except ValueError:
             raise DavTrouble(NO_PLACE) from None
@@ -90,9 +90,9 @@ class DavPlace:
         scheme = kind if parts.scheme == "http" else f"{kind}s"
         at = f"[{host}]" if ":" in host else host
         shown = "" if port in (None, _PORTS[parts.scheme]) else f":{port}"
-        place = f"{scheme}://{quote(user, safe='')}@{at}{shown}{parts.path or '/'}"
-        cls.of(place)
-        return place
+        address = f"{scheme}://{quote(user, safe='')}@{at}{shown}{parts.path or '/'}"
+        cls.of(address)
+        return address
 
     @property
     def text(self) -> str:

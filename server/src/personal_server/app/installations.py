@@ -186,14 +186,14 @@ def own_environment() -> PackageEnvironment | None:
     """
     if sys.prefix == sys.base_prefix or _is_checkout():
         return None
-    place, python = Path(sys.prefix), str(Path(sys.prefix, "bin", "python"))
+    environment, python = Path(sys.prefix), str(Path(sys.prefix, "bin", "python"))
     if Path(sys.prefix, "bin", "pip").exists():
-        return PackageEnvironment(place, (python, "-m", "pip", "install"))
+        return PackageEnvironment(environment, (python, "-m", "pip", "install"))
     uv = shutil.which("uv")  # what `uv tool install` makes has no pip
     return (
         None
         if uv is None
-        else PackageEnvironment(place, (uv, "pip", "install", "--python", python))
+        else PackageEnvironment(environment, (uv, "pip", "install", "--python", python))
     )
 
 
@@ -207,8 +207,8 @@ def _is_checkout() -> bool:
     return bool(origin.get("dir_info", {}).get("editable"))
 
 
-def _previous(place: Path) -> Path:
-    return place.with_name(f"{place.name}.previous")
+def _previous(environment: Path) -> Path:
+    return environment.with_name(f"{environment.name}.previous")
 
 
 def _bytes_in(folder: Path) -> int:

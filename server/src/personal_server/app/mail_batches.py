@@ -28,9 +28,9 @@ class MailBatch:
 
     def add(self, uid: int, content: bytes, labels: Sequence[str]) -> None:
         """Write one, as a maildir names it, behind the line of its labels."""
-        place = self.path / folder_file_name(self.folder) / "cur"
-        place.mkdir(mode=0o700, parents=True, exist_ok=True)
-        (place / f"{uid:010}").write_bytes(labels_line(labels) + content)
+        folder = self.path / folder_file_name(self.folder) / "cur"
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        (folder / f"{uid:010}").write_bytes(labels_line(labels) + content)
         self.mails += 1
         self.size_bytes += len(content)
 

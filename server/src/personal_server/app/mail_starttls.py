@@ -26,11 +26,11 @@ def with_tls(plain: socket.socket, host: str, context: ssl.SSLContext) -> ssl.SS
     A server that greets as one who knows us already (`PREAUTH`) takes no request for TLS.
     Raises: FetchTrouble, OSError.
     """
-    said = _lines(plain)
-    if not next(said).upper().startswith(b"* OK"):
+    answers = _lines(plain)
+    if not next(answers).upper().startswith(b"* OK"):
         raise FetchTrouble(NOT_BEGUN)
     plain.sendall(_ASKED)
-    for line in said:
+    for line in answers:
         if line.upper().startswith(b"P0 OK"):
             # What it said after that line is no TLS, and fails as such.
             return context.wrap_socket(plain, server_hostname=host)

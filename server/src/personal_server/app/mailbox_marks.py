@@ -26,14 +26,14 @@ def text_of(mark: FolderMark) -> str:
     return ".".join(map(str, members))
 
 
-def merged_mark(opened: FolderMark, told: FolderMark) -> FolderMark:
+def merged_mark(opened: FolderMark, before: FolderMark) -> FolderMark:
     """A folder as it was opened; what that did not say, as it was told before."""
     return FolderMark(
-        opened.uidvalidity or told.uidvalidity,
-        opened.uid_next or told.uid_next,
+        opened.uidvalidity or before.uidvalidity,
+        opened.uid_next or before.uid_next,
         opened.mails,
-        opened.modseq or told.modseq,
-        told.unseen,
+        opened.modseq or before.modseq,
+        before.unseen,
     )
 
 

@@ -33,14 +33,14 @@ class MailboxRecords:
         """Have records tell where their mails lie and how they are marked; how many changed."""
         count = 0
         for part in _parts(keys):
-            told: dict[str, FeedMailRow] = {}
+            rows: dict[str, FeedMailRow] = {}
             for row in self.mails.mails_by_key(feed_id, part):
-                first = told.get(row.record_key)
+                first = rows.get(row.record_key)
                 is_first = first is None or order_of(row.folder) < order_of(first.folder)
                 if row.gone_at is None and is_first:
-                    told[row.record_key] = row
+                    rows[row.record_key] = row
             for account in accounts:
-                count += self._write(account, told)
+                count += self._write(account, rows)
         return count
 
     def delete(self, keys: Collection[str], accounts: Collection[str]) -> int:
@@ -63,10 +63,10 @@ class MailboxRecords:
                 count += len(stored)
         return count
 
-    def _write(self, account: str, told: Mapping[str, FeedMailRow]) -> int:
+    def _write(self, account: str, rows: Mapping[str, FeedMailRow]) -> int:
         lines: list[Mapping[str, object]] = []
-        for record in self.records.store.records_named(account, MESSAGES, list(told)):
-            row = told[record.key]
+        for record in self.records.store.records_named(account, MESSAGES, list(rows)):
+            row = rows[record.key]
             data = {
                 **record.data,
                 **labels_data(row.labels),

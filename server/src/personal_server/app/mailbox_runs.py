@@ -53,10 +53,10 @@ class MailPlace:
     begins_tls: bool = False
 
     @classmethod
-    def of(cls, place: str) -> MailPlace:
+    def of(cls, address: str) -> MailPlace:
         """The place of a feed.  Raises: FetchTrouble."""
         try:
-            parts = urlsplit(place)
+            parts = urlsplit(address)
             host, port, user = parts.hostname, parts.port, parts.username
         except ValueError:
             raise FetchTrouble(NO_PLACE) from None
@@ -81,9 +81,9 @@ class MailPlace:
             scheme, usual = ("imap", PLAIN_PORT) if is_loopback(host) else ("imaps", TLS_PORT)
         at = f"[{host}]" if ":" in host else host.lower()
         shown = "" if port in (None, usual) else f":{port}"
-        place = f"{scheme}://{quote(user, safe='')}@{at}{shown}"
-        cls.of(place)
-        return place
+        address = f"{scheme}://{quote(user, safe='')}@{at}{shown}"
+        cls.of(address)
+        return address
 
     @property
     def text(self) -> str:

@@ -336,8 +336,8 @@ class MailboxSync:
 
     def _compare(self, name: str, now: FolderMark) -> None:
         """Compare the ledger with all that is there, where their numbers differ."""
-        held = self.ports.mails.mail_count(self.feed.feed_id, name)
-        if held == now.mails and not self.is_asked:
+        in_ledger = self.ports.mails.mail_count(self.feed.feed_id, name)
+        if in_ledger == now.mails and not self.is_asked:
             return
         there = self._uids(1) if now.mails else UidSet(b"")
         if now.mails and not len(there):
@@ -415,13 +415,13 @@ class MailboxSync:
                 raise FetchTrouble(EMPTIED)
         while rows := mails.gone_mails(feed_id, before, ROWS_AT_ONCE):
             copies = mails.mails_by_key(feed_id, [row.record_key for row in rows])
-            lonely, told = lonely_keys(rows, copies)
+            lonely, kept = lonely_keys(rows, copies)
             if follows and lonely:  # they are no copies of anything from here on
                 deleted = [replace(e, code=UNSURE) for e in rows if e.record_key in lonely]
                 mails.keep_mails(feed_id, deleted)
                 self.result.records_deleted += self.ports.records.delete(lonely, accounts)
             mails.keep_mails(feed_id, (), [(row.folder, row.uid) for row in rows])
-            self._touched |= told
+            self._touched |= kept
             self._tell()
 
 

@@ -39,8 +39,8 @@ def uploads_of(settings: Settings, stores: Stores) -> Uploads:
 
     def command(paths: Sequence[Path], within: Path | None, account: str | None) -> Sequence[str]:
         chosen = [] if account is None else ["--connection", account]
-        held = [] if within is None else ["--within", str(within)]
-        return [*PDPP, "import", "--json", "--ask", *held, *chosen, "--", *map(str, paths)]
+        limits = [] if within is None else ["--within", str(within)]
+        return [*PDPP, "import", "--json", "--ask", *limits, *chosen, "--", *map(str, paths)]
 
     return Uploads(
         settings.data_dir / FOLDER,
@@ -92,10 +92,10 @@ class RecognizedFiles:
 
     def __call__(self, listing: FolderListing) -> Mapping[str, str]:
         """By the name of each file that was looked at; empty where nothing reads it."""
-        place, within = listing.folder / listing.path, listing.folder.resolve()
+        folder, within = listing.folder / listing.path, listing.folder.resolve()
         names = {each.name for each in listing.entries}
         files = {
-            each.name: (place / each.name, each.size_bytes, each.modified_at_ns)
+            each.name: (folder / each.name, each.size_bytes, each.modified_at_ns)
             for each in listing.entries
             # a database in use would be copied first
             if not each.is_folder and not any(each.name + ending in names for ending in BESIDE)

@@ -210,10 +210,10 @@ def restore(
     wanted = _wanted(signer, unsigned=unsigned)
     found = restore_backup(settings, file, identity, erasures, wanted)
     if json:
-        told = {"erased": found.erased, "ended": found.ended, "waiting": found.waiting}
+        report = {"erased": found.erased, "ended": found.ended, "waiting": found.waiting}
         credentials = {"credentials": found.credentials, "credentials_restored": found.is_proven}
-        told = {**told, "ledger": found.ledger, "signer": found.manifest.signer, **credentials}
-        print_json({**found.manifest.counts(), **told})
+        report = {**report, "ledger": found.ledger, "signer": found.manifest.signer, **credentials}
+        print_json({**found.manifest.counts(), **report})
         return
     _tell(found.manifest, f"Restored into {settings.data_dir}:", as_json=False)
     _tell_credentials(found)
@@ -287,7 +287,7 @@ def _tell_standing(
     proven_ns = None if proof is None else proof.proven_at_ns
     skipped = "" if proof is None else proof.skipped
     if as_json:
-        told = {
+        report = {
             "schedule": None if schedule is None else asdict(schedule),
             "set_by": "environment" if settings.backup_dir is not None else "command",
             "kept": sum(Path(row.path).exists() for row in rows),
@@ -299,7 +299,7 @@ def _tell_standing(
             "failing_since": None if failure is None else _instant(failure.since_ns),
             "signer": signer,
         }
-        print_json(told)
+        print_json(report)
         return
     if schedule is None:
         words().print(
@@ -348,8 +348,8 @@ def _there(path: str) -> str:
 def _tell(manifest: BackupManifest, what: str, *, as_json: bool) -> None:
     if as_json:
         lost = {"vanished": list(manifest.vanished), "damaged": list(manifest.damaged)}
-        told = {"made_at": manifest.made_at, "signer": manifest.signer}
-        print_json({**told, **manifest.counts(), **lost})
+        report = {"made_at": manifest.made_at, "signer": manifest.signer}
+        print_json({**report, **manifest.counts(), **lost})
         return
     counts = ", ".join(
         f"{count:,} {name.removesuffix('s') if count == 1 else name}"

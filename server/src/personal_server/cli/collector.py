@@ -188,8 +188,8 @@ def _declared(store: OwnerStore, path: Path, name: str) -> Connection:
         key = declare(store.reads.store, content, now_ns).declaration.connector_key
     except InvalidDeclaration as error:
         faults = cast("list[Mapping[str, str]]", error.members["errors"])
-        told = "; ".join(f"{each['path']}: {each['message']}" for each in faults[:FAULTS_TOLD])
-        raise CommandError("usage", "The declaration has errors.", told) from None
+        messages = "; ".join(f"{each['path']}: {each['message']}" for each in faults[:FAULTS_TOLD])
+        raise CommandError("usage", "The declaration has errors.", messages) from None
     for each in _connections(store):
         if each.connector_key == key and name in (each.connection_id, each.display_name):
             return each

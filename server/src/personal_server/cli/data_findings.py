@@ -75,20 +75,20 @@ def _part(table: DamagedTable) -> str:
     """In plain words."""
     if table.name and not table.kind:
         return f"the table {table.name}"
-    place = f" of {table.stream} ({table.connection_id})" if table.stream else ""
+    of_stream = f" of {table.stream} ({table.connection_id})" if table.stream else ""
     named = f" (table {table.name})" if table.name else ""
-    return f"{PARTS[table.kind]}{place}{named}"
+    return f"{PARTS[table.kind]}{of_stream}{named}"
 
 
 def _streams(stores: Stores, *, repair: bool) -> Iterator[Finding]:
     primary_key = _primary_keys(stores)
-    for place in stores.integrity.places():
-        name = "{1} ({0})".format(*place)
-        check = partial(stores.integrity.stream, *place, primary_key, _tell(f"records of {name}"))
+    for stream in stores.integrity.places():
+        name = "{1} ({0})".format(*stream)
+        check = partial(stores.integrity.stream, *stream, primary_key, _tell(f"records of {name}"))
         found = check()
         if repair and found.can_be_made_anew:
             words().print(f"Rebuilding the indexes of {name} from the records …")
-            stores.integrity.make_anew(*place)
+            stores.integrity.make_anew(*stream)
             while stores.records.rebuild_slice():
                 pass
             found = check()
@@ -117,11 +117,11 @@ def _stream(name: str, found: StreamCheck) -> Iterator[Finding]:
     ]
     mend = REIMPORT if found.damaged.count else REPAIR
     if found.words_differ:
-        said = "the word index does not match the records"
-        faults.append(wrong("stream", name, said, mend, "words_differ"))
+        sentence = "the word index does not match the records"
+        faults.append(wrong("stream", name, sentence, mend, "words_differ"))
     if found.values_differ:
-        said = "some columns do not match the records"
-        faults.append(wrong("stream", name, said, mend, "columns_differ"))
+        sentence = "some columns do not match the records"
+        faults.append(wrong("stream", name, sentence, mend, "columns_differ"))
     yield from faults or [good("stream", name, str(counted(found.records, "record")))]
 
 
@@ -133,11 +133,11 @@ def _records(name: str, faulty: Faulty, fault: str, mend: str) -> Iterator[Findi
 def _feed(stores: Stores) -> Finding:
     found = stores.integrity.feed()
     if found.disordered:
-        said = f"{counted(found.disordered, 'change')} in the wrong order"
-        return wrong("change_feed", "Change feed", said, RESTORE, "disordered")
+        sentence = f"{counted(found.disordered, 'change')} in the wrong order"
+        return wrong("change_feed", "Change feed", sentence, RESTORE, "disordered")
     if not found.newest_fits:
-        said = "the newest change number differs from the database's counter"
-        return wrong("change_feed", "Change feed", said, RESTORE, "counter_differs")
+        sentence = "the newest change number differs from the database's counter"
+        return wrong("change_feed", "Change feed", sentence, RESTORE, "counter_differs")
     return good("change_feed", "Change feed", str(counted(found.changes, "change")))
 
 
@@ -149,11 +149,11 @@ def _blobs(stores: Stores, *, repair: bool) -> Generator[Finding, None, None]:
     strays = stores.integrity.strays(before_ns)
     if strays and repair:
         stores.records.sweep_blobs(before_ns)
-        said = f"removed: {counted(strays, 'file')} that no record uses"
-        yield good("unused_blobs", "Stored files", said)
+        sentence = f"removed: {counted(strays, 'file')} that no record uses"
+        yield good("unused_blobs", "Stored files", sentence)
     elif strays:
-        said = f"{counted(strays, 'file')} that no record uses"
-        yield Finding("unused_blobs", "Stored files", HINT, said, SWEEP)
+        sentence = f"{counted(strays, 'file')} that no record uses"
+        yield Finding("unused_blobs", "Stored files", HINT, sentence, SWEEP)
 
 
 def _damaged_blobs(stores: Stores) -> Generator[Finding, None, int | None]:
@@ -167,11 +167,11 @@ def _damaged_blobs(stores: Stores) -> Generator[Finding, None, int | None]:
                 return end.value
             break
         kind = "missing" if fault.is_missing else "changed"
-        place = "" if fault.place is None else ", of {1} ({0})".format(*fault.place)
-        faulty.setdefault((kind, place), Faulty()).add(fault.blob_id)
-    for (kind, place), found in faulty.items():
-        said = _listed(found, f"{FAULTY_BLOBS[kind]}{place}", "file")
-        yield wrong("blobs", "Files of records", said, REIMPORT, kind)
+        of_stream = "" if fault.place is None else ", of {1} ({0})".format(*fault.place)
+        faulty.setdefault((kind, of_stream), Faulty()).add(fault.blob_id)
+    for (kind, of_stream), found in faulty.items():
+        sentence = _listed(found, f"{FAULTY_BLOBS[kind]}{of_stream}", "file")
+        yield wrong("blobs", "Files of records", sentence, REIMPORT, kind)
     return None
 
 

@@ -226,8 +226,8 @@ def _check_challenge(exchange: ProviderExchange, origin: str) -> Iterator[Findin
     if reply.status == 421:
         reason = str(as_object(reply.body.get("error")).get("reason"))
         fault = reason if reason in MISDIRECTED else "unknown_host"
-        said, mend = MISDIRECTED[fault]
-        yield wrong("sign_in_challenge", "Sign-in challenge", f"{said} (421)", mend, fault)
+        sentence, mend = MISDIRECTED[fault]
+        yield wrong("sign_in_challenge", "Sign-in challenge", f"{sentence} (421)", mend, fault)
         return
     challenge = reply.headers.get("www-authenticate", "")
     metadata = f"{origin}{RESOURCE_PATH}/mcp"

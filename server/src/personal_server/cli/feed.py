@@ -282,24 +282,24 @@ def remove(feed: str, /) -> None:
     words().print("The feed was removed. All records stay.")
 
 
-def _is_address(place: Path) -> bool:
+def _is_address(path: Path) -> bool:
     """Whether this is meant as the address of a mailbox, and as no folder that is there."""
-    return "@" in place.name and place.name == str(place) and not place.exists()
+    return "@" in path.name and path.name == str(path) and not path.exists()
 
 
 def _folder(folder: Path, data_dir: Path) -> Path:
     """A folder that may be watched.  Raises: CommandError."""
-    place = folder.resolve()
-    if not place.is_dir():
+    resolved = folder.resolve()
+    if not resolved.is_dir():
         raise CommandError("usage", "This is not a folder.", "Name a folder that exists.")
     ours = data_dir.resolve()
-    if place == ours or place in ours.parents or ours in place.parents:
+    if resolved == ours or resolved in ours.parents or ours in resolved.parents:
         raise CommandError(
             "usage",
             "This folder holds the data of the server.",
             "Watch a folder apart from the data directory.",
         )
-    return place
+    return resolved
 
 
 def _rejected(stores: Stores, row: FeedRow) -> Sequence[tuple[str, str]]:

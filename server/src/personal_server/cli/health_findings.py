@@ -73,10 +73,10 @@ def health_findings(exchange: ProviderExchange, origin: str) -> Iterator[Finding
     yield good(*REACHABLE)
     workers = [as_object(each) for each in cast("list[object]", reply.body.get("workers") or [])]
     if workers:
-        held = [round(float(str(each.get("memory_bytes", 0))) / 1e6) for each in workers]
+        used = [round(float(str(each.get("memory_bytes", 0))) / 1e6) for each in workers]
         yield good(
             *PROCESSES,
-            (f"{len(held)} processes serve requests; memory in MB: {', '.join(map(str, held))}"),
+            (f"{len(used)} processes serve requests; memory in MB: {', '.join(map(str, used))}"),
         )
     for part, done in as_object(reply.body.get("progress")).items():
         yield good(f"{PROGRESS[0]}.{part}", f"{PROGRESS[1]}: {part}", f"{done} % done")

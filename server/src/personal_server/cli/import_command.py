@@ -548,7 +548,7 @@ def progress(first: int, total_bytes: int, start: int = 0) -> Generator[ShowPlac
     )
     with bar:
         task = bar.add_task("", total=total_bytes - first, completed=max(0, start - first))
-        yield lambda place: bar.update(task, completed=place - first)
+        yield lambda position: bar.update(task, completed=position - first)
 
 
 import_exports = import_command(open_imports, open_reader, ConfiguredZone())

@@ -21,14 +21,14 @@ YES, NO = frozenset({"", "y", "yes", "j", "ja"}), frozenset({"n", "no", "nein"})
 def asking(*, at_terminal: bool) -> Belongs:
     """Whether a file is of the only account there is, by the owner."""
 
-    def belongs(held: Connection) -> str | None:
-        called = plain(held.display_name or held.connection_id).plain
+    def belongs(connection: Connection) -> str | None:
+        called = plain(connection.display_name or connection.connection_id).plain
         unclear = AmbiguousConnection(
             message(
                 "The records may belong to the account %(name)s, or to a new account.", name=called
             ),
             param="connection",
-            connector_key=held.connector_key,
+            connector_key=connection.connector_key,
             next_step="Choose the account with --connection: its name or id, or a new name.",
         )
         if not at_terminal:

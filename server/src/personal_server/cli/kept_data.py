@@ -73,15 +73,15 @@ def kept_or_empty(settings: Settings) -> Generator[tuple[Settings, bool], None, 
 
 
 @contextmanager
-def settings_to_read(*, told: bool = True) -> Generator[Settings, None, None]:
+def settings_to_read(*, says_so: bool = True) -> Generator[Settings, None, None]:
     """The settings for a command that lists; where nothing is kept, those of an empty store.
 
-    Shapes: `told` says that nothing is kept, where the command does not say so itself.
+    Shapes: `says_so` says that nothing is kept, where the command does not say so itself.
     Raises: as `keeps_data`.
     """
     settings = settings_or_exit()
     with kept_or_empty(settings) as (read, is_kept):
-        if told and not is_kept:
+        if says_so and not is_kept:
             tell_nothing_kept(settings.data_dir)
         yield read
 

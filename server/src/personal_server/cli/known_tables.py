@@ -83,9 +83,9 @@ def stored_tables(store: RecordStore) -> Iterable[KnownTable]:
     """The tables of the owner's own that an account holds."""
     with store.snapshot() as snapshot:
         current = snapshot.declarations()
-        held = {connection.connector_key for connection in snapshot.connections()}
+        keys = {connection.connector_key for connection in snapshot.connections()}
     for each in current:
-        if each.connector_key.startswith(OWN_FILE_PREFIX) and each.connector_key in held:
+        if each.connector_key.startswith(OWN_FILE_PREFIX) and each.connector_key in keys:
             yield _table_of(each.connector_key, cast("Data", orjson.loads(each.raw)))
 
 
@@ -109,10 +109,10 @@ def _columns_declared(properties: Mapping[str, Any]) -> Iterable[tuple[str, Know
     Declarations of before name a column in the description of its field alone.
     """
     for field, schema in properties.items():
-        said = schema.get(COLUMN)
+        named = schema.get(COLUMN)
         about = str(schema.get("description", ""))
-        if said is not None:
-            yield str(said[0]), KnownColumn(field, str(said[1]), _kind(schema), *_unit(schema))
+        if named is not None:
+            yield str(named[0]), KnownColumn(field, str(named[1]), _kind(schema), *_unit(schema))
         elif about.startswith(_OLD_TITLE):
             name = about.removeprefix(_OLD_TITLE).partition(", written as ")[0]
             yield name, KnownColumn(field, None, _kind(schema), *_unit(schema))
@@ -126,8 +126,8 @@ def _unit(schema: Data) -> tuple[str | None, str | None, bool]:
 
 def _kind(schema: Data) -> str:
     """The JSON type, or the format of one that is a time."""
-    said: Any = schema.get("type", "json")
-    kinds = cast("list[str]", said) if isinstance(said, list) else [str(said)]
+    declared: Any = schema.get("type", "json")
+    kinds = cast("list[str]", declared) if isinstance(declared, list) else [str(declared)]
     return str(schema.get("format") or next((k for k in kinds if k != "null"), "json"))
 
 

@@ -86,8 +86,8 @@ def _restored(
 
 
 def _target(restored: RestoredConnection) -> Data | None:
-    held = restored.connection
-    return held and {"connection_id": held.connection_id, "name": held.display_name}
+    target = restored.connection
+    return target and {"connection_id": target.connection_id, "name": target.display_name}
 
 
 def _print_restored(results: Sequence[RestoredConnection]) -> None:

@@ -303,7 +303,7 @@ def _own_reading(flags: OutputFlags) -> Generator[TerminalReading, None, None]:
     from personal_server.app.owner_reads import open_owner_reads  # noqa: PLC0415 (start-up time)
 
     with (
-        settings_to_read(told=False) as settings,
+        settings_to_read(says_so=False) as settings,
         open_owner_reads(settings) as client,
         start_blocking_portal() as portal,
     ):

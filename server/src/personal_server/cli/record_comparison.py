@@ -62,12 +62,12 @@ class RecordComparison:
         """Whether they are there, and say what their first item says."""
         compared = ComparedItem()
         for source, stream, part in _parts(records, compared):
-            held = self._held(source, stream, part)
-            compared.missing += len(part.keys() - held.keys())
-            for key in part.keys() & held.keys():
+            stored = self._held(source, stream, part)
+            compared.missing += len(part.keys() - stored.keys())
+            for key in part.keys() & stored.keys():
                 mark = hash((source, stream, key))
                 if mark not in self._seen:
-                    compared.differing += _differs(part[key], held[key])
+                    compared.differing += _differs(part[key], stored[key])
             self._seen.update(hash((source, stream, key)) for key in part)
         return compared
 
@@ -110,9 +110,9 @@ def _parts(
         yield source, stream, part
 
 
-def _differs(record: SourceRecord, held: Mapping[str, object]) -> bool:
+def _differs(record: SourceRecord, stored: Mapping[str, object]) -> bool:
     return any(
-        held.get(name) != value
+        stored.get(name) != value
         for name, value in record.data.items()
         if name != THREAD or record.thread is None
     )

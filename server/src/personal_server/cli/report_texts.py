@@ -15,5 +15,5 @@ def with_texts(report: Any) -> Any:
         return report
     members = cast("dict[str, Any]", report)
     made = {n: render_text(v) for n, v in members.items() if isinstance(v, CatalogueText)}
-    told = {name: with_texts(value) for name, value in members.items()}
-    return told | ({"texts": made} if made else {})
+    rendered = {name: with_texts(value) for name, value in members.items()}
+    return rendered | ({"texts": made} if made else {})

@@ -138,8 +138,8 @@ def _check_encryption(data_dir: Path, ask: Asking, platform: str) -> Finding:
 def _encryption(data_dir: Path, ask: Asking, platform: str) -> str | None:
     """By what the directory is encrypted; empty: by nothing that shows; `None`: cannot tell."""
     if platform == "darwin":
-        said = ask(["fdesetup", "status"])
-        return "FileVault" if "is On" in said else "" if "is Off" in said else None
+        answer = ask(["fdesetup", "status"])
+        return "FileVault" if "is On" in answer else "" if "is Off" in answer else None
     mounted = ask(
         ["findmnt", "--noheadings", "--output", "FSTYPE,SOURCE", "--target", f"{data_dir}"]
     )
@@ -180,20 +180,20 @@ def _check_sign_in(settings: Settings, store: OwnerStore) -> Finding:
 
 def _check_access(store: OwnerStore) -> Iterator[Finding]:
     with store.authorization.read() as reader:
-        held = list_held(reader, HeldQuery(store.clock(), lasts=True))
-    unused = [one for one in held if one.last_used_at_ns is None]
+        holdings = list_held(reader, HeldQuery(store.clock(), lasts=True))
+    unused = [one for one in holdings if one.last_used_at_ns is None]
     yield _to_end(UNUSED, "these apps never read anything: {}", unused)
-    endless = [one for one in held if one.expires_at_ns is None]
+    endless = [one for one in holdings if one.expires_at_ns is None]
     yield _to_end(ENDLESS, "ongoing until you end it: {}", endless)
 
 
-def _to_end(check: tuple[str, str], said: str, held: Sequence[Holding]) -> Finding:
+def _to_end(check: tuple[str, str], sentence: str, holdings: Sequence[Holding]) -> Finding:
     """Access that its owner may want to look at."""
-    if not held:
+    if not holdings:
         return good(*check, "none")
-    shown = _some([f"{one.client_name} ({one.id})" for one in held])
+    shown = _some([f"{one.client_name} ({one.id})" for one in holdings])
     mend = "End what you do not need: pdpp grant revoke ID"
-    return Finding(*check, HINT, said.format(shown), mend)
+    return Finding(*check, HINT, sentence.format(shown), mend)
 
 
 def _check_proxies(settings: Settings) -> Finding:
@@ -257,16 +257,16 @@ def _check_versions(known: Mapping[str, object], version_of: VersionOf, now_ns: 
     released = date.fromisoformat(str(known["released"]))
     age_days = (datetime.fromtimestamp(now_ns // NANOSECONDS, UTC).date() - released).days
     age = f", {counted(age_days, 'day')} ago" if age_days > 0 else ""
-    said = (
+    sentence = (
         f"none of the {len(advisories)} known to this release of {released}{age}; the newest "
         f"of them is from {known['newest']}, and later ones are not in the list"
     )
     if age_days <= FRESH_DAYS:
-        return good(*VERSIONS, said)
+        return good(*VERSIONS, sentence)
     return Finding(
         *VERSIONS,
         HINT,
-        said,
+        sentence,
         "Install a newer release, or check your packages against a current list with pip-audit.",
     )
 

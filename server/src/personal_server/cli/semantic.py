@@ -105,7 +105,7 @@ def semantic_app() -> cyclopts.App:
             settings_or_exit().data_dir
         )  # a model may come before the first record
         with (
-            settings_to_read(told=False) as settings,
+            settings_to_read(says_so=False) as settings,
             open_stores(settings, serving=False) as stores,
         ):
             progress = stores.records.embedding_progress()

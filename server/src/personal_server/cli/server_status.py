@@ -89,9 +89,9 @@ def _facts(stores: Stores, settings: Settings) -> Iterator[tuple[str, str]]:
     else:
         yield "access", "no app may read any of them: pdpp serve says how to connect one"
     with stores.authorization.read() as reader:
-        told = len(channels(reader))
-    where = f"told in {counted(told, 'place')}: pdpp notices"
-    yield "notices", where if told else "sent nowhere: pdpp notices to desktop"
+        channel_count = len(channels(reader))
+    where = f"told in {counted(channel_count, 'place')}: pdpp notices"
+    yield "notices", where if channel_count else "sent nowhere: pdpp notices to desktop"
     yield from _feed_facts(feed_store(stores).feeds(), stores.clock())
     made = [row.made_at for row in stores.upkeep.backups()]
     if made:

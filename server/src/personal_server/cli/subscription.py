@@ -133,19 +133,19 @@ def _found(reader: AuthorizationReader, subscription_id: str) -> SubscriptionRow
 
 def _facts(row: SubscriptionRow) -> list[tuple[str, object]]:
     """Each on a line of its own, so that ids and addresses stay whole in any terminal."""
-    told = f"{minute(row.last_delivery_at_ns)} {row.last_delivery_status or ''}"
+    delivery = f"{minute(row.last_delivery_at_ns)} {row.last_delivery_status or ''}"
     status = f"{row.status} ({row.disabled_reason})" if row.disabled_reason else row.status
     return [
         ("app", row.client_id),
         ("access", row.package_id or row.grant_id or "the owner's"),
         ("address", row.callback_url),
         ("status", status),
-        ("last delivery", told.strip()),
+        ("last delivery", delivery.strip()),
     ]
 
 
 def _json(row: SubscriptionRow) -> dict[str, object]:
-    told = row.last_delivery_at_ns
+    delivered_at_ns = row.last_delivery_at_ns
     return {
         "subscription_id": row.subscription_id,
         "client_id": row.client_id,
@@ -156,7 +156,7 @@ def _json(row: SubscriptionRow) -> dict[str, object]:
         "connection_ids": list(row.connection_ids),
         "status": row.status,
         "disabled_reason": row.disabled_reason,
-        "last_delivery_at": None if told is None else instant_text(told),
+        "last_delivery_at": None if delivered_at_ns is None else instant_text(delivered_at_ns),
         "last_delivery_status": row.last_delivery_status,
     }
 

@@ -113,8 +113,8 @@ def _is_here(target: str, port: int) -> bool:
         return False
 
 
-def _address(place: str) -> str:
-    return f"https://{place.removesuffix(f':{HTTPS_PORT}')}"
+def _address(host: str) -> str:
+    return f"https://{host.removesuffix(f':{HTTPS_PORT}')}"
 
 
 def _cloudflared(port: int) -> Tunnel:

@@ -59,12 +59,12 @@ class Watch:
         changes: list[SeenChange] = []
         with self._reads.open(READ_DEADLINE_SECONDS) as (snapshot, authority):
             keys = {source.order: source.connector_key for source in authority.sources}
-            for place in snapshot.changed_after(self._seen):
-                if place not in keys or self.stream not in (None, place[1]):
+            for key in snapshot.changed_after(self._seen):
+                if key not in keys or self.stream not in (None, key[1]):
                     continue
-                news = news_after(self.stores.reads, snapshot, authority, place, self._seen)
+                news = news_after(self.stores.reads, snapshot, authority, key, self._seen)
                 if news is not None:
-                    change = SeenChange(place[1], place[0], keys[place], news.count, news.bookmark)
+                    change = SeenChange(key[1], key[0], keys[key], news.count, news.bookmark)
                     changes.append(change)
             self._seen = snapshot.horizon
         return changes

@@ -117,10 +117,10 @@ class AccountCardPages:
         viewpoint = self.viewpoints.of(visit)
         with viewpoint.reads.open(PAGE_SECONDS) as (snapshot, authority):
             stored = stored_counts(snapshot)
-            held = [source for source in authority.sources if stored.get(source.order)]
-            held.sort(key=lambda s: (account_name(s).lower(), s.connection_id, -stored[s.order]))
-            following = _end_of_account(held, first + STREAMS_SHOWN)
-            shown = held[first:following]
+            sources = [source for source in authority.sources if stored.get(source.order)]
+            sources.sort(key=lambda s: (account_name(s).lower(), s.connection_id, -stored[s.order]))
+            following = _end_of_account(sources, first + STREAMS_SHOWN)
+            shown = sources[first:following]
             ends = [_ends(viewpoint.reads.ports, snapshot, authority, source) for source in shown]
             collections: Mapping[str, Collection] = {} if viewpoint.app else snapshot.collections()
         until = time.monotonic() + FIGURES_SECONDS
@@ -131,16 +131,16 @@ class AccountCardPages:
             counts = [count_of(viewpoint, source, stored, until) for source, _ in of_account]
             collection = collections.get(connection_id) or Collection()
             cards.append(_card(viewpoint.root, of_account, counts, collection))
-        has_more = following < len(held)
+        has_more = following < len(sources)
         values = {
             "viewpoint": viewpoint,
             "accounts": cards,
-            "records": sum(stored[source.order] for source in held),
+            "records": sum(stored[source.order] for source in sources),
             "next": following if has_more else None,
             "begins": first == 0,
         }
         if not viewpoint.app:
-            full = {source.connection_id for source in held}
+            full = {source.connection_id for source in sources}
             values |= self._for_the_owner(cards, full, collections, has_more=has_more)
         return self.pages.show(visit, "records.html", values)
 
@@ -156,27 +156,27 @@ class AccountCardPages:
         catalog = self.catalogs()
         with self.authorization.read() as reader:
             lasting = HeldQuery(self.clock(), lasts=True)
-            held = list_held(reader, lasting, READERS_READ + 1)
+            holdings = list_held(reader, lasting, READERS_READ + 1)
         known = {each.connection_id: each for each in catalog.connections}
-        told = [
+        shown_cards = [
             replace(
                 card,
                 status=known[card.connection_id].status,
-                readers=readers_of(held[:READERS_READ], card.connection_id),
+                readers=readers_of(holdings[:READERS_READ], card.connection_id),
             )
             if card.connection_id in known
             else card
             for card in cards
         ]
         if not has_more:
-            told += [
+            shown_cards += [
                 _empty_card(each, catalog, collections.get(each.connection_id) or Collection())
                 for each in catalog.connections
                 if each.connection_id not in full and each.connector_key != PERSONS
             ]
         return {
-            "accounts": told,
-            "more_readers": len(held) > READERS_READ,
+            "accounts": shown_cards,
+            "more_readers": len(holdings) > READERS_READ,
             "uploads": self.has_uploads,
             "feeds": [view_of_feed(each) for each in self.feeds()],
             "adds_feeds": self.adds_feeds,
@@ -184,11 +184,11 @@ class AccountCardPages:
         }
 
 
-def _end_of_account(held: Sequence[ReadableSource], place: int) -> int:
+def _end_of_account(sources: Sequence[ReadableSource], end: int) -> int:
     """The first place at or after this one at which an account begins, or the end."""
-    while 0 < place < len(held) and held[place].connection_id == held[place - 1].connection_id:
-        place += 1
-    return place
+    while 0 < end < len(sources) and sources[end].connection_id == sources[end - 1].connection_id:
+        end += 1
+    return end
 
 
 def _card(

@@ -63,9 +63,9 @@ class ReceiptPages:
 
         Raises: NotFound.
         """
-        told = visit.path["receipt"]
+        token = visit.path["receipt"]
         content = (
-            self.sealer.open(TokenUse.RECEIPT, "", told) if len(told) <= MAX_TOKEN_CHARS else None
+            self.sealer.open(TokenUse.RECEIPT, "", token) if len(token) <= MAX_TOKEN_CHARS else None
         )
         if content is None:
             raise NotFound(

@@ -175,8 +175,8 @@ class AccountPages:
         with self.reads.snapshot(None) as snapshot:
             stored, collections = snapshot.stored_streams(), snapshot.collections()
         with self.authorization.read() as reader:
-            held = list_held(reader, HeldQuery(self.clock(), lasts=True), HELD_READ)
-        return account_view(found[0], catalog, stored, collections, held)
+            holdings = list_held(reader, HeldQuery(self.clock(), lasts=True), HELD_READ)
+        return account_view(found[0], catalog, stored, collections, holdings)
 
 
 def _imports(store: RecordStore, connection_id: str) -> Iterator[ImportLine]:
@@ -194,5 +194,5 @@ def _imports(store: RecordStore, connection_id: str) -> Iterator[ImportLine]:
         )
 
 
-def _day(told: str | None) -> Text | None:
-    return None if told is None else day_of_text(told)
+def _day(date: str | None) -> Text | None:
+    return None if date is None else day_of_text(date)

@@ -94,8 +94,8 @@ def differences(before: Mapping[str, object], after: Mapping[str, object]) -> li
         message("Removed: %(what)s.", what=_place(stream))
         for stream in sorted(old.keys() - new.keys())
     ]
-    for place in sorted(old.keys() & new.keys()):
-        texts += _stream_differences(place, old[place], new[place])
+    for stream_key in sorted(old.keys() & new.keys()):
+        texts += _stream_differences(stream_key, old[stream_key], new[stream_key])
     return texts
 
 

@@ -64,9 +64,9 @@ def day_map(year: int, counts: Mapping[int, int]) -> DayMap:
     bounds = _bounds(sorted(count for count in counts.values() if count))
     cells: dict[int, list[DayCell]] = {month: [] for month in range(1, 13)}
     length = 366 if _is_leap(year) else 365
-    for place in range(length):
-        day = first + timedelta(days=place)
-        column, row = divmod(place + first.weekday(), 7)
+    for index in range(length):
+        day = first + timedelta(days=index)
+        column, row = divmod(index + first.weekday(), 7)
         count = counts.get(day.toordinal() - _EPOCH, 0)
         words = message("%(day)s: %(records)s", day=Date(day), records=counted(count, "record"))
         x, y = column * (CELL + GAP), row * (CELL + GAP)

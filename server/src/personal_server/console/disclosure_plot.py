@@ -44,8 +44,8 @@ def plot_of(
     step = PLOT_WIDTH / days
     return Plot(
         bars=tuple(
-            _bar(place, step, count, most, day, day == chosen)
-            for place, (day, count) in enumerate(counts.items())
+            _bar(index, step, count, most, day, day == chosen)
+            for index, (day, count) in enumerate(counts.items())
         ),
         first=date_of(last_day - days + 1),
         last=date_of(last_day),
@@ -54,9 +54,9 @@ def plot_of(
     )
 
 
-def _bar(place: int, step: float, count: int, most: int, day: int, chosen: bool) -> Bar:
+def _bar(index: int, step: float, count: int, most: int, day: int, chosen: bool) -> Bar:
     height = 0.0 if not most else round(PLOT_HEIGHT * count / most, 1)
     height = max(height, 2.0) if count else 0.0
     words = message("%(day)s: %(records)s", day=date_of(day), records=counted(count, "record"))
     y = round(PLOT_HEIGHT - height, 1)
-    return Bar(round(place * step + 2, 1), round(step - 4, 1), y, height, words, chosen)
+    return Bar(round(index * step + 2, 1), round(step - 4, 1), y, height, words, chosen)

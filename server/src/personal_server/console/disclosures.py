@@ -225,15 +225,15 @@ class DisclosurePages:
         """What records are called today."""
         if not keys or entry.connection_id is None or entry.stream is None:
             return [GivenRecord(cut(key, KEY_CHARS), None) for key in keys]
-        place = (entry.connection_id, entry.stream)
+        stream_key = (entry.connection_id, entry.stream)
         with self.reads.open(PAGE_SECONDS) as (snapshot, authority):
-            source = next((each for each in authority.sources if each.order == place), None)
+            source = next((each for each in authority.sources if each.order == stream_key), None)
             if source is None:
                 return [GivenRecord(cut(key, KEY_CHARS), None) for key in keys]
             cells = FieldSelection(columns_of(source))
             found: list[GivenRecord] = []
             for key in keys:
-                query = RecordQuery(place[1], key, Selectors(place[0]), cells)
+                query = RecordQuery(stream_key[1], key, Selectors(stream_key[0]), cells)
                 try:
                     answer = read_record(snapshot, authority, query)
                 except (NotFound, DamagedRecord):
@@ -293,10 +293,10 @@ def _alarms(
         ReadingAlarmRow.at_ns.above(min(instants) - 1),
         ReadingAlarmRow.at_ns.at_most(max(instants)),
     )
-    said: dict[tuple[str | None, int], list[Text]] = {}
+    sentences: dict[tuple[str | None, int], list[Text]] = {}
     for row in raised:
-        said.setdefault((row.held_id, row.at_ns), []).append(alarm_words(row))
-    return said
+        sentences.setdefault((row.held_id, row.at_ns), []).append(alarm_words(row))
+    return sentences
 
 
 def _given_record(source: ReadableSource, key: str, record: object) -> GivenRecord:

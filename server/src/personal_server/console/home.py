@@ -107,7 +107,7 @@ class HomePage:
             raised = open_alarms(reader)
             names = client_names(reader, (row.client_id for row in raised))
             alarms = [alarm_view(row, names) for row in raised]
-            noticed, told = standing_notices(reader), len(channels(reader))
+            noticed, channel_count = standing_notices(reader), len(channels(reader))
             readers = client_names(reader, (entry.client_id for _, entry in last))
             waiting = requests_by_app(reader, self.catalogs(), now_ns)
         return self.pages.show(
@@ -127,7 +127,7 @@ class HomePage:
                 "uploads": self.has_uploads,
                 "feeds": list(feeds_in_trouble(self.feeds())),
                 "notices": notice_lines(lasting(noticed, now_ns), BESIDE),
-                "told": told,
+                "told": channel_count,
                 "has_meaning": model_of(self.reads) is not None,
                 "reads": disclosure_lines(last, readers, details=details),
                 "lately": [u for u in updated if u.at_ns > now_ns - NEW_NS][:SHOWN_UPDATES],

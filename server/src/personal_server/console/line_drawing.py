@@ -57,10 +57,10 @@ def draw_lines(
 
     step = DRAWING_WIDTH / max(1, places)
     points = [
-        DrawnPoint(round((place + 0.5) * step, 1), *map(height, (value, least, greatest)))
-        for place, value, least, greatest in figures
+        DrawnPoint(round((index + 0.5) * step, 1), *map(height, (value, least, greatest)))
+        for index, value, least, greatest in figures
     ]
-    runs = list(_runs([place for place, *_ in figures]))
+    runs = list(_runs([index for index, *_ in figures]))
     return LineDrawing(
         points=tuple(points),
         lines=tuple(_path((points[n].x, points[n].y) for n in run) for run in runs),

@@ -102,9 +102,9 @@ def zones_by_region() -> Mapping[str, list[tuple[str, str]]]:
     """Every zone that a person would name, by region: its name, and how it reads."""
     found: dict[str, list[tuple[str, str]]] = {}
     for name in _names():
-        region, _, place = name.partition("/")
+        region, _, city = name.partition("/")
         if region in REGIONS:
-            found.setdefault(region, []).append((name, place.replace("_", " ")))
+            found.setdefault(region, []).append((name, city.replace("_", " ")))
     return found
 
 

@@ -190,13 +190,13 @@ class NoticePages:
 
     def keep(self, visit: PageRequest) -> Response:
         """Keep the quiet hours and the kinds that are told.  Raises: InvalidRequest."""
-        told = {value for name, value in visit.form if name == "told"}
-        if not told <= set(NoticeKind):
+        wanted = {value for name, value in visit.form if name == "told"}
+        if not wanted <= set(NoticeKind):
             raise InvalidRequest("There is no such kind of notices.", param="told")
         hours = _hours(visit)
         with self.authorization.write() as writer:
             row = with_hours(notice_settings(writer), hours)
-            off = [kind for kind in NoticeKind if kind not in told]
+            off = [kind for kind in NoticeKind if kind not in wanted]
             change_settings(writer, with_kinds_off(row, off))
         return self.pages.go(visit, PATH)
 
@@ -209,5 +209,5 @@ def _hours(visit: PageRequest) -> QuietHours | None:
 
 def _view(row: NoticeChannelRow) -> ChannelView:
     outcome = None if row.outcome is None else OUTCOME_WORDS.get(row.outcome, row.outcome)
-    place = row.address if row.kind == ChannelKind.WEBHOOK else row.name
-    return ChannelView(row, place, CHANNEL_WORDS.get(row.kind, row.kind), outcome)
+    address = row.address if row.kind == ChannelKind.WEBHOOK else row.name
+    return ChannelView(row, address, CHANNEL_WORDS.get(row.kind, row.kind), outcome)

@@ -159,26 +159,28 @@ class PeoplePages:
                 continue
             authors = [f for f in source.declared.person_fields if _tells_author(source, f)]
             asked = {link.get("field") for link in links}
-            told = next((f for f in authors if f.field in asked), None)
-            others = [n for n in sorted(filter(None, asked)) if told is None or n != told.field]
+            author = next((f for f in authors if f.field in asked), None)
+            others = [n for n in sorted(filter(None, asked)) if author is None or n != author.field]
             place = PersonPlace(
                 cut(account_name(source), NAME_CHARS),
                 cut(declared_name(source.declared.label), NAME_CHARS),
                 fields=tuple(field_words(name) for name in others),
                 link=records_path(OWN, *order, links[0]["id"]),
             )
-            link = next((each for each in links if told and each.get("field") == told.field), None)
-            if told is None or link is None:
+            link = next(
+                (each for each in links if author and each.get("field") == author.field), None
+            )
+            if author is None or link is None:
                 yield place
                 continue
-            yield self._written(snapshot, authority, source, told, link["id"], person, place)
+            yield self._written(snapshot, authority, source, author, link["id"], person, place)
 
     def _written(
         self,
         snapshot: ReadSnapshot,
         authority: ReadAuthority,
         source: ReadableSource,
-        told: PersonField,
+        author: PersonField,
         key: str,
         person: Mapping[str, Any],
         place: PersonPlace,
@@ -187,12 +189,12 @@ class PeoplePages:
         dated, names = time_field(source), columns_of(source)
         values = (
             list(dict.fromkeys(map(str, person.get("addresses") or ())))
-            if told.form is PersonForm.ADDRESS
-            else _value(snapshot, authority, source, told.field, key)
+            if author.form is PersonForm.ADDRESS
+            else _value(snapshot, authority, source, author.field, key)
         )
         total, rows = 0, list[tuple[str, WrittenRecord]]()
         conditions = [
-            _one_of(told.field, values[begin : begin + MAX_FILTER_VALUES])
+            _one_of(author.field, values[begin : begin + MAX_FILTER_VALUES])
             for begin in range(0, len(values), MAX_FILTER_VALUES)
         ]
         for condition in conditions:
@@ -220,7 +222,7 @@ class PeoplePages:
             place.kind,
             total,
             tuple(row for _, row in rows[:WRITTEN_SHOWN]),
-            _links(source, told.field, conditions, values) if total > WRITTEN_SHOWN else (),
+            _links(source, author.field, conditions, values) if total > WRITTEN_SHOWN else (),
             place.fields,
             place.link,
         )

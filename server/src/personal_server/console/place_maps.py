@@ -201,11 +201,11 @@ def _wider(view: RecordsView, fields: tuple[str, str]) -> str | None:
 def _span(source: ReadableSource, group: Sequence[_Placed]) -> Text:
     dated = time_field(source)
     times = [p.data.get(dated.name) for p in group] if dated else []
-    told = sorted(
+    days = sorted(
         (each for each in times if isinstance(each, str)),
         key=lambda text: instant_or_day_ns(text) or 0,
     )
-    return span_of_texts(told[0], told[-1]) if told else ""
+    return span_of_texts(days[0], days[-1]) if days else ""
 
 
 def _track(

@@ -149,8 +149,8 @@ def conversations(
             alone = view.having(FilterText(field, None, value)).link
             link = None if any(each.field == field for each in view.filters) else alone
         name = next((n for _, data in messages if (n := _conversation_name(source, data))), "")
-        said = bubbles(view.root, source, "", messages)
-        found.append(Conversation(name or message("conversation"), link, tuple(said)))
+        lines = bubbles(view.root, source, "", messages)
+        found.append(Conversation(name or message("conversation"), link, tuple(lines)))
     return found
 
 

@@ -141,14 +141,14 @@ class RecordPages:
 
     def show_record(self, visit: PageRequest) -> Response:
         """One record.  Raises: NotFound, DamagedRecord."""
-        place, key = _place(visit), visit.path["record_key"]
+        stream_key, key = _place(visit), visit.path["record_key"]
         first = parse_number(visit.query.get("from")) or 0
         viewpoint = self.viewpoints.of(visit)
         with viewpoint.reads.open(PAGE_SECONDS) as (snapshot, authority):
-            source = source_of(authority, *place)
-            siblings = {s.stream: s for s in authority.sources if s.connection_id == place[0]}
+            source = source_of(authority, *stream_key)
+            siblings = {s.stream: s for s in authority.sources if s.connection_id == stream_key[0]}
             answer = read_record(
-                snapshot, authority, RecordQuery(place[1], key, Selectors(place[0]))
+                snapshot, authority, RecordQuery(stream_key[1], key, Selectors(stream_key[0]))
             )
             collected = snapshot.collections().get(source.connection_id)
         (record,) = plain_records([answer.data])
@@ -166,11 +166,11 @@ class RecordPages:
             "label": declared_name(source.declared.label),
             "account": account_name(source),
             "account_id": source.connection_id,
-            "place": records_path(root, *place),
-            "own": records_path(root, *place, key),
+            "place": records_path(root, *stream_key),
+            "own": records_path(root, *stream_key, key),
             "fields": fields,
             "masked": self.viewpoints.masked(viewpoint, source),
-            "unmasked": records_path(OWN, *place, key),
+            "unmasked": records_path(OWN, *stream_key, key),
             "empty": [field_words(n) for n, v in data.items() if v is None or v in ("", [], {})],
             "next": following if following < len(data) else None,
             "related": self._related(viewpoint, siblings, related),
@@ -192,10 +192,10 @@ class RecordPages:
         """Each with the first of its records, as far as they are read in a moment."""
         found = [RelatedRecords(each.words, each.link) for each in related]
         with suppress(QueryTimeout), viewpoint.reads.open(FIGURES_SECONDS) as (snapshot, authority):
-            for place, each in enumerate(related):
+            for index, each in enumerate(related):
                 source = siblings[each.view.stream]
                 rows = _related_rows(viewpoint, snapshot, authority, source, each)
-                found[place] = replace(found[place], rows=rows)
+                found[index] = replace(found[index], rows=rows)
         return found
 
     def _around(
@@ -237,13 +237,13 @@ class RecordPages:
 
     def _history(self, source: ReadableSource, key: str) -> dict[str, object]:
         """What is told to the owner alone: what brought a record, and who was given it."""
-        place = (*source.order, key)
-        given = self.disclosures.disclosures_of(*place, LOOKED_AT)
+        row_key = (*source.order, key)
+        given = self.disclosures.disclosures_of(*row_key, LOOKED_AT)
         with self.authorization.read() as reader:
             names = client_names(reader, (entry.client_id for _, entry in given[:READS_SHOWN]))
         return {
             "imports": self._imports(source),
-            "planted": place in self.viewpoints.owner.ports.planted(),
+            "planted": row_key in self.viewpoints.owner.ports.planted(),
             "reads": disclosure_lines(given[:READS_SHOWN], names),
             "read_count": len(given),
             "looked_at": LOOKED_AT,
@@ -260,20 +260,20 @@ class RecordPages:
 
     def give_json(self, visit: PageRequest) -> Response:
         """A record to the byte, as a read of it is answered.  Raises: NotFound, DamagedRecord."""
-        place, key = _place(visit), visit.path["record_key"]
+        stream_key, key = _place(visit), visit.path["record_key"]
         with self.viewpoints.of(visit).reads.open(PAGE_SECONDS) as (snapshot, authority):
-            source_of(authority, *place)
-            query = RecordQuery(place[1], key, Selectors(place[0]))
+            source_of(authority, *stream_key)
+            query = RecordQuery(stream_key[1], key, Selectors(stream_key[0]))
             content = msgspec.json.encode(read_record(snapshot, authority, query).data)
         return Response(content, 200, _sandboxed(visit), "application/json")
 
     def show_text(self, visit: PageRequest) -> Response:
         """A long text, a stretch at a time.  Raises: NotFound, FieldNotText, InvalidRequest."""
-        place, key = _place(visit), visit.path["record_key"]
+        stream_key, key = _place(visit), visit.path["record_key"]
         offset = parse_number(visit.query.get("offset")) or 0
         viewpoint = self.viewpoints.of(visit)
         with viewpoint.reads.open(PAGE_SECONDS) as (snapshot, authority):
-            source = source_of(authority, *place)
+            source = source_of(authority, *stream_key)
             name = _declared(source, visit.path["field"])
             query = FieldWindowQuery(
                 source.stream,
@@ -285,7 +285,7 @@ class RecordPages:
             )
             answer = read_field_window(snapshot, authority, query, "")
         window = cast("ShownFieldWindow", answer.data).window
-        own = records_path(viewpoint.root, *place, key)
+        own = records_path(viewpoint.root, *stream_key, key)
         values = {
             "viewpoint": viewpoint,
             "words": field_words(name),
@@ -337,17 +337,19 @@ class RecordPages:
 
     def _file(self, visit: PageRequest) -> tuple[BinaryIO, Mapping[str, object]]:
         """The bytes of a file, and what its record says of it.  Raises: NotFound."""
-        place, key = _place(visit), visit.path["record_key"]
+        stream_key, key = _place(visit), visit.path["record_key"]
         reads = self.viewpoints.of(visit).reads
         with reads.open(PAGE_SECONDS) as (snapshot, authority):
-            source = source_of(authority, *place)
+            source = source_of(authority, *stream_key)
             name = _declared(source, visit.path["field"])
-            query = RecordQuery(place[1], key, Selectors(place[0]), FieldSelection((name,)))
+            query = RecordQuery(
+                stream_key[1], key, Selectors(stream_key[0]), FieldSelection((name,))
+            )
             (record,) = plain_records([read_record(snapshot, authority, query).data])
             reference = record["data"].get(name)
             named = cast("dict[str, object]", reference if isinstance(reference, dict) else {})
             blob_id = str(named.get("blob_id", ""))
-            read = authorize_blob(authority, BlobQuery(blob_id, Selectors(place[0])))
+            read = authorize_blob(authority, BlobQuery(blob_id, Selectors(stream_key[0])))
             content = None
             if snapshot.blob(read.plan):
                 content = reads.ports.store.open_blob(blob_id)

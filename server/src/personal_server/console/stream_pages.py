@@ -77,15 +77,15 @@ class StreamPages:
 
         Raises: NotFound, InvalidRequest, InvalidFilter, QueryTimeout.
         """
-        place, asked = (visit.path["connection_id"], visit.path["stream"]), visit.query
+        stream_key, asked = (visit.path["connection_id"], visit.path["stream"]), visit.query
         viewpoint = self.viewpoints.of(visit)
         days, layout = (asked.get("since"), asked.get("until")), asked.get("as", "")
         if layout not in list(RecordsLayout) or asked.get("as") == "":
             raise InvalidRequest(NO_LAYOUT, param="as")
         sort, root = asked.get("sort"), viewpoint.root
-        view = RecordsView(*place, visit.filters, *days, sort, root, RecordsLayout(layout))
+        view = RecordsView(*stream_key, visit.filters, *days, sort, root, RecordsLayout(layout))
         with viewpoint.reads.open(PAGE_SECONDS) as (snapshot, authority):
-            source = source_of(authority, *place)
+            source = source_of(authority, *stream_key)
             check_view(view, source)
             if asked.get("field"):
                 wanted = _added(view, visit)

@@ -290,9 +290,9 @@ class StreamReading:
             case Appearance.MAIL | Appearance.TITLES:
                 return ShownRecords(records=inbox(root, source, found))
             case Appearance.CHAT:
-                said = conversations(view, source, found[::-1] if is_latest_first else found)
+                talks = conversations(view, source, found[::-1] if is_latest_first else found)
                 return ShownRecords(
-                    conversations=said, chats=[] if self.cursor else chat_lines(figures)
+                    conversations=talks, chats=[] if self.cursor else chat_lines(figures)
                 )
             case Appearance.AGENDA:
                 zone = self.zone

@@ -59,11 +59,11 @@ def _directory(tiff: bytes, at: int, order: str) -> tuple[dict[int, int], int]:
         raise struct.error("no directory")
     found: dict[int, int] = {}
     for number in range(count):
-        place = at + 2 + 12 * number
-        tag, kind, values = struct.unpack_from(order + "HHI", tiff, place)
+        entry = at + 2 + 12 * number
+        tag, kind, values = struct.unpack_from(order + "HHI", tiff, entry)
         if values == 1 and kind in (_SHORT, _LONG):
             form = "H" if kind == _SHORT else "I"
-            (found[tag],) = struct.unpack_from(order + form, tiff, place + 8)
+            (found[tag],) = struct.unpack_from(order + form, tiff, entry + 8)
     (following,) = struct.unpack_from(order + "I", tiff, at + 2 + 12 * count)
     return found, following
 

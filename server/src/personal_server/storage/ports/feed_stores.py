@@ -28,7 +28,7 @@ class FeedStore(Protocol):
         ...
 
     def change_feed(
-        self, feed_id: str, change: FeedChange, told: FeedNote | None = None
+        self, feed_id: str, change: FeedChange, note: FeedNote | None = None
     ) -> FeedRow:
         """Apply a pure change in one transaction, with what the owner's log is told of it.
 

@@ -57,11 +57,11 @@ class Figures:
             return None
         return (exact_number(low) + exact_number(high)) / 2
 
-    def _at(self, place: int) -> float | None:
+    def _at(self, rank: int) -> float | None:
         """The number at a place, counted from 1 upwards."""
         seen, known = 0, self.values or {}
         for number in sorted(known):
             seen += known[number]
-            if seen >= place:
+            if seen >= rank:
                 return number
         return None

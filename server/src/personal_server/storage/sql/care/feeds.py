@@ -75,7 +75,7 @@ class SqlFeeds:
             session.run(insert(FeedRow), (self._subject_id, *values_of(feed)))
 
     def change_feed(
-        self, feed_id: str, change: FeedChange, told: FeedNote | None = None
+        self, feed_id: str, change: FeedChange, note: FeedNote | None = None
     ) -> FeedRow:
         """One writer at a time, so of two that want the lease one sees the other's; a process that
         ends between the change and what is told of it leaves neither.
@@ -85,7 +85,7 @@ class SqlFeeds:
             changed = change(feed)
             if changed != feed:
                 session.run(replacing(FeedRow), (self._subject_id, *values_of(changed)))
-            event = None if told is None else told(feed, changed)
+            event = None if note is None else note(feed, changed)
             if event is not None:
                 SqlAuthorizationTransaction(session, self._subject_id).insert(event)
             return changed
@@ -122,18 +122,18 @@ class SqlFeeds:
 
     def keep_feed_run(self, run: FeedRunRow) -> None:
         """Nothing is kept of a feed that was removed meanwhile."""
-        place = (self._subject_id, run.feed_id)
+        feed_key = (self._subject_id, run.feed_id)
         with self._database.write() as session:
-            if session.first(_FEED, place) is None:
+            if session.first(_FEED, feed_key) is None:
                 return
-            line = session.first(_RUNS, (*place, 1))
+            line = session.first(_RUNS, (*feed_key, 1))
             last = None if line is None else row_from(FeedRunRow, line)
             if last is not None and is_idle(last) and is_idle(run) and last.seen == run.seen:
                 run = replace(run, began_at_ns=last.began_at_ns, runs=last.runs + 1)
             session.run(replacing(FeedRunRow), (self._subject_id, *values_of(run)))
-            outdated = session.value(_OLDEST, (*place, RECEIPTS_KEPT))
+            outdated = session.value(_OLDEST, (*feed_key, RECEIPTS_KEPT))
             if outdated is not None:
-                session.run(_FORGET_RUN, (*place, outdated))
+                session.run(_FORGET_RUN, (*feed_key, outdated))
 
     def feed_runs(self, feed_id: str, limit: int) -> list[FeedRunRow]:
         """The receipts, newest first."""

@@ -129,8 +129,8 @@ class CopiedTable:
         """Write lines."""
         session.add(self.name, self.columns, lines)
         if self.name == PassageRow.table.name:
-            place = [self.columns.index(each.name) for each in _SIGNED]
-            put_signs(session, [itemgetter(*place)(line) for line in lines])
+            signed = [self.columns.index(each.name) for each in _SIGNED]
+            put_signs(session, [itemgetter(*signed)(line) for line in lines])
 
     def clear(self, session: Session) -> None:
         """Remove all lines."""
@@ -199,11 +199,11 @@ class CopiedRecords(CopiedTable):
 
     def _words(self, line: Line) -> str:
         """Of a line that is indexed and not damaged."""
-        said = dict(zip(self.layout.line_columns, line, strict=False))
+        members = dict(zip(self.layout.line_columns, line, strict=False))
         stored_sum, text = line[-2:]
-        if said["wc"] is None or text is None:
+        if members["wc"] is None or text is None:
             return ""
-        own = line_sum(said["k"], said["cs"], said["ce"], said["fc"])
+        own = line_sum(members["k"], members["cs"], members["ce"], members["fc"])
         data = checked_data(self.layout, own, stored_sum, text.encode())
         return "" if data is None else marked_words([data.get(n) for n in self.layout.lexical])[0]
 

@@ -73,7 +73,7 @@ class _Aggregate:
         self._reader = reader
         self._plan = plan
         self._places = [self._place(each) for each in reader.places(plan.scopes)]
-        self._total = sum(place.records for place in self._places)
+        self._total = sum(lines.records for lines in self._places)
         self._pairs = 0
 
     def answer(self) -> Aggregation:
@@ -107,19 +107,19 @@ class _Aggregate:
         """How many values a sum, a mean or a percentile is over; other metrics do not say it."""
         return figures.value_count if is_over_values(self._plan.metric) else None
 
-    def _segments(self, place: MatchingLines, groupings: Sequence[Grouping]) -> Iterable[Segment]:
+    def _segments(self, lines: MatchingLines, groupings: Sequence[Grouping]) -> Iterable[Segment]:
         """All matching lines of a source, from its summaries where these can tell the figure."""
         plan = self._plan
         by_lines = bool(plan.words) or any(each.days is not None for each in groupings)
-        days = None if by_lines else days_of(self._reader, place.source, plan.conditions)
+        days = None if by_lines else days_of(self._reader, lines.source, plan.conditions)
         if days is not None:
-            column = self._measured_column(place.source)
+            column = self._measured_column(lines.source)
             found = days.segments(groupings, plan.metric, column)
             if found is not None:
                 return found
         # with words, each range of the index would look for the words again
-        count = 0 if plan.words else place.records
-        return segments(self._reader, place.source, place.where, count, groupings)
+        count = 0 if plan.words else lines.records
+        return segments(self._reader, lines.source, lines.where, count, groupings)
 
     def _grouped(self) -> Aggregation:
         """All groups, in order; stored texts are looked up for those that are returned."""
@@ -279,8 +279,8 @@ class _Aggregate:
         ((count, length),) = self._reader.session.rows(sql, params)
         return count, (length or 0) >= COMPARED_CODE_POINTS
 
-    def _measured_column(self, place: ScopedSource) -> Column | None:
-        return place.compiler.layout.column(self._plan.field, self._plan.field_kind)
+    def _measured_column(self, source: ScopedSource) -> Column | None:
+        return source.compiler.layout.column(self._plan.field, self._plan.field_kind)
 
     def _lines(
         self, segment: Segment, what: str, tail: str, more: Where | None = None
@@ -368,8 +368,8 @@ class _Aggregate:
         found: dict[Any, str] = {}
         for point in texts.keys() | marks.keys():
             known = texts.get(point, Counter())
-            said = {text: count for text, count in known.items() if text is not None}
-            first = min(said, key=lambda text: (-said[text], text), default=None)
+            counts = {text: count for text, count in known.items() if text is not None}
+            first = min(counts, key=lambda text: (-counts[text], text), default=None)
             label = None if point is None else first
             seen = labelled(point, label, marks.get(point, ()))
             if seen is not None:
@@ -382,7 +382,7 @@ class _Aggregate:
         """Of each point of a side, how many of its records hold which string of a field."""
         if name is None or not points:
             return {}
-        said: dict[Any, Counter[str | None]] = {point: Counter() for point in points}
+        counts: dict[Any, Counter[str | None]] = {point: Counter() for point in points}
         dialect = self._reader.session.dialect
 
         def counted(segment: Segment, text: str) -> list[Line]:
@@ -392,9 +392,9 @@ class _Aggregate:
 
         for segment in parts:
             for point, text, count in segment.texts(number, name, counted):
-                if point in said:
-                    said[point][text] += count
-        return said
+                if point in counts:
+                    counts[point][text] += count
+        return counts
 
     def _among(self, side: Side, points: Collection[Any]) -> Where:
         """Lines of these points alone, where strings tell them; no line is found by its point."""
@@ -406,12 +406,12 @@ class _Aggregate:
         return Where((one_of,), (orjson.dumps(found).decode(),))
 
     def _stored(
-        self, place: ScopedSource, keys: Sequence[str], field: str
+        self, source: ScopedSource, keys: Sequence[str], field: str
     ) -> list[tuple[str, str, object]]:
         """(key, connection, stored value) of records."""
         listed = self._reader.session.dialect.values("?", ColumnKind.TEXT)
         where = Where((f"r.k IN {listed}",), (orjson.dumps(list(keys)).decode(),))
-        rows = self._reader.rows(place, where)
+        rows = self._reader.rows(source, where)
         return [(row.key, row.connection_id, row.data[field]) for row in rows]
 
 

@@ -269,7 +269,7 @@ class IndexedPart(_Part):
         """What ranking needs; nothing is made for each of thousands that needs not be."""
         if not lines:
             return ()
-        place, unit_ns = self.place.name, self.place.event_unit_ns
+        stream_key, unit_ns = self.place.name, self.place.event_unit_ns
         indexes = tuple(self._places.values())
         keys, hits, counts, events, *_ = zip(*lines, strict=True)
         if None in events:
@@ -282,16 +282,16 @@ class IndexedPart(_Part):
         else:
             events = [event * unit_ns for event in map(int, events)]
         if len(lines) < PACKED_FROM:
-            held = [tuple(map(int, str(each).split())) for each in hits]
-            found = zip(keys, held, word_counts(counts, indexes), events, strict=True)
-            return [Candidate(*place, *each) for each in found]
+            counted = [tuple(map(int, str(each).split())) for each in hits]
+            found = zip(keys, counted, word_counts(counts, indexes), events, strict=True)
+            return [Candidate(*stream_key, *each) for each in found]
         from personal_server.enforcement.packed_matches import (  # noqa: PLC0415 (numpy takes long)
             PackedCandidates,
             word_totals,
         )
 
         lengths = word_totals(counts, indexes)
-        return PackedCandidates.of_source(place, keys, hits, lengths, events)
+        return PackedCandidates.of_source(stream_key, keys, hits, lengths, events)
 
     def _frequency(self, term: Term, limit: int) -> int:
         """How many visible records hold a term, up to a limit."""

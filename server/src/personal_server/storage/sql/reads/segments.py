@@ -233,22 +233,22 @@ def _timed_parts(
 
 
 def _parts_with_days(
-    reader: Reader, place: ScopedSource, where: Where, count: int, grouping: Grouping
+    reader: Reader, source: ScopedSource, where: Where, count: int, grouping: Grouping
 ) -> Iterator[tuple[Side, Where]]:
     """Whole days by the day that they are, whatever the zone; they have no hour."""
     days, granularity = grouping.days, grouping.granularity
     if days is None or granularity is None:
         return
-    compiler, scope, plain = place.compiler, place.scope, replace(grouping, days=None)
+    compiler, scope, plain = source.compiler, source.scope, replace(grouping, days=None)
     timed = where & compiler.asked(scope, (unflagged(days.flag),))
     whole = where & compiler.asked(scope, (flagged(days.flag),))
-    yield from _timed_parts(reader, place, timed, count, plain)
+    yield from _timed_parts(reader, source, timed, count, plain)
     calendar = Calendar(grouping.time_zone, granularity)
     if calendar.is_fine:
         yield Side("NULL"), whole
         return
     stored = replace(plain, time_zone="UTC")
-    for side, part in _timed_parts(reader, place, whole, count, stored):
+    for side, part in _timed_parts(reader, source, whole, count, stored):
         yield replace(side, point_of=_in_zone(side, calendar)), part
 
 

@@ -232,8 +232,8 @@ def _file(file: XmlPart, facts: Data, element: XmlElement) -> Iterator[SourceIte
     yield Skipped(element.where, code, reason, element.position)
 
 
-def _time(said: str | None) -> str | None:
+def _time(instant: str | None) -> str | None:
     try:
-        return from_iso(said, UTC) if said else None
+        return from_iso(instant, UTC) if instant else None
     except BadRecord:
         return None

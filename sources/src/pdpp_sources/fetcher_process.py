@@ -52,15 +52,15 @@ class Starter:
         """Raises: OSError."""
         message = msgspec.msgpack.encode(wanted)
         with self._lock:
-            said = b""
+            answer = b""
             for _ in range(2):  # one that was idle for long has ended
                 with suppress(OSError):
                     control = self._control or self._begin()
                     socket.send_fds(control, [message], files)
-                    if said := control.recv(1):
+                    if answer := control.recv(1):
                         break
                 self._leave()
-        if said != STARTED:
+        if answer != STARTED:
             raise OSError("no process that fetches could be started")
 
     def _begin(self) -> socket.socket:
@@ -110,12 +110,12 @@ def fetcher(module: str, memory_bytes: int, *files: int) -> Generator[Fetcher]:
         incoming = ours.enter_context(os.fdopen(replies, "rb"))
         theirs_of_leash, leash = os.pipe()
         theirs.callback(os.close, theirs_of_leash)
-        held = ours.enter_context(os.fdopen(leash, "wb", 0))
+        leash_held = ours.enter_context(os.fdopen(leash, "wb", 0))
         _starter.start(
             StartFetcher(module, memory_bytes), (theirs_of_leash, to_child, from_child, *files)
         )
         theirs.close()
-        yield Fetcher(out, incoming, held)
+        yield Fetcher(out, incoming, leash_held)
 
 
 def _close(stream: IO[bytes]) -> None:

@@ -122,8 +122,8 @@ class VoicePages:
         called = tree.css_first("cite .fn")
         is_mine = called.tag == "abbr" if called else None
         number = _number(tree.css_first("cite a.tel"))
-        said = tree.css_first("q")
-        words = or_none(printable(html_to_text(said.html or "")).strip()) if said else None
+        quoted = tree.css_first("q")
+        words = or_none(printable(html_to_text(quoted.html or "")).strip()) if quoted else None
         files = _files_in(tree)
         author = None if is_mine is None else _ME if is_mine else _called(called) or number
         own = stable_id("msg", chat.id, sent_at, _ME if is_mine else number, words, *files)
@@ -146,16 +146,16 @@ class VoicePages:
             facts: Data = {"id": chat.id, "name": chat.name, "members": chat.numbers}
             yield SourceRecord("chats", facts, position)
         yield SourceRecord("messages", data, position)
-        for place, name in enumerate(files, 1):
-            yield from self._file(name, data, place, position, member)
+        for count, name in enumerate(files, 1):
+            yield from self._file(name, data, count, position, member)
 
     def _file(
-        self, name: str, sent: Data, place: int, position: int, page: ExportMember
+        self, name: str, sent: Data, count: int, position: int, page: ExportMember
     ) -> Iterator[SourceItem]:
         member = self._beside(page, name)
         filename = PurePosixPath(member.name if member else name).name
         data: Data = {
-            "id": f"{sent['id']}.f{place}",
+            "id": f"{sent['id']}.f{count}",
             "message_id": sent["id"],
             "sent_at": sent["sent_at"],
             "filename": one_line(printable(filename), 255),
@@ -205,8 +205,8 @@ def _whole(member: ExportMember) -> bytes:
 def _files_in(tree: LexborHTMLParser) -> Sequence[str]:
     """The files that a message shows or links to; links in its words are none."""
     found = tree.css(".message > div img, .message > div a, .message > div audio, .message > video")
-    said = (node.attributes.get("src") or node.attributes.get("href") or "" for node in found)
-    return list(dict.fromkeys(name for name in said if name and ":" not in name[:12]))
+    names = (node.attributes.get("src") or node.attributes.get("href") or "" for node in found)
+    return list(dict.fromkeys(name for name in names if name and ":" not in name[:12]))
 
 
 def _when(node: LexborNode | None) -> str:
@@ -215,8 +215,8 @@ def _when(node: LexborNode | None) -> str:
 
 
 def _number(node: LexborNode | None) -> str | None:
-    said = (node.attributes.get("href") or "") if node else ""
-    return or_none(one_line(said.removeprefix("tel:"), 200))
+    link = (node.attributes.get("href") or "") if node else ""
+    return or_none(one_line(link.removeprefix("tel:"), 200))
 
 
 def _called(node: LexborNode | None) -> str | None:
@@ -228,8 +228,8 @@ def _seconds(node: LexborNode | None) -> int | None:
     return None if seconds is None else int(seconds)
 
 
-def _line(said: bytes) -> str:
-    return one_line(unescape(decoded(said)), 200)
+def _line(html: bytes) -> str:
+    return one_line(unescape(decoded(html)), 200)
 
 
 def _bare(number: str) -> str:

@@ -209,20 +209,20 @@ def _place(places: list[str]) -> tuple[str | None, str | None]:
         numbers = _NUMBERS.search(part)
         if numbers is None:
             continue
-        said = re.sub(r"\s", "", numbers[0]).replace("–", "-")
+        numbers_shown = re.sub(r"\s", "", numbers[0]).replace("–", "-")
         if _PAGE.search(part):
-            first, _, last = said.partition("-")
-            page = first if last in ("", first) else said
+            first, _, last = numbers_shown.partition("-")
+            page = first if last in ("", first) else numbers_shown
         else:
-            location = said
+            location = numbers_shown
     return page, location
 
 
 def _instant(words: str, zone: tzinfo) -> str | None:
     """The instant that words end with: `Added on Sunday, February 10, 2019 8:29:24 AM`."""
-    said = _WEEKDAY_BEHIND.sub(r"\1", _CLOCK_WORDS.sub(r"\1:\2:\3", words[:200]))
-    said = _HALVES.sub(lambda m: f"{m[2]} {'AM' if m[1] in '上午午前' else 'PM'}", said)
-    parts = re.sub(r"(?<=[^\W\d_])(?=\d{4}年)", " ", said).split(" ")  # the words may touch it
+    spelled = _WEEKDAY_BEHIND.sub(r"\1", _CLOCK_WORDS.sub(r"\1:\2:\3", words[:200]))
+    spelled = _HALVES.sub(lambda m: f"{m[2]} {'AM' if m[1] in '上午午前' else 'PM'}", spelled)
+    parts = re.sub(r"(?<=[^\W\d_])(?=\d{4}年)", " ", spelled).split(" ")  # the words may touch it
     for begin in range(len(parts)):
         rest = " ".join(parts[begin:])
         if "date-time" in day_forms(rest) and ":" in rest:

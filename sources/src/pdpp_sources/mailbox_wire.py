@@ -182,10 +182,10 @@ class ImapWire:
             content = part.removeprefix(LITERAL_MARK)
             self._write(line + b" {%d}\r\n" % len(content))
             while True:
-                said, tokens = self._line()
-                if said.startswith(b"+"):
+                response, tokens = self._line()
+                if response.startswith(b"+"):
                     break
-                if not said.startswith(b"* "):
+                if not response.startswith(b"* "):
                     raise CommandRefused
                 found = self._untagged(tokens)
                 if found is not None:
@@ -234,8 +234,8 @@ class ImapWire:
         sink = self.stream_body(line, size) if self.stream_body is not None else None
         if sink is None and size > LARGEST_LITERAL_BYTES:
             raise WireBroken
-        held: list[bytes] = []
-        take: Sink = held.append if sink is None else sink
+        chunks: list[bytes] = []
+        take: Sink = chunks.append if sink is None else sink
         while size:
             piece = self.incoming.read(min(size, PIECE_BYTES))
             if piece:
@@ -243,7 +243,7 @@ class ImapWire:
             size -= len(piece)
             if not piece:
                 raise WireCut
-        return b"".join(held)
+        return b"".join(chunks)
 
     def _write(self, content: bytes) -> None:
         try:

@@ -154,12 +154,12 @@ class _Mailbox:
 
     def _capabilities(self) -> frozenset[str]:
         """What the server can do, as it said last or says when it is asked."""
-        said = self.wire.codes.get(b"CAPABILITY")
-        if said is None:
+        codes = self.wire.codes.get(b"CAPABILITY")
+        if codes is None:
             words = [each.tokens for each in self.wire.run(b"CAPABILITY")]
             found = [each for line in words for each in line if isinstance(each, bytes)]
         else:
-            found = said.split()
+            found = codes.split()
         return frozenset(each.decode("ascii", "replace").upper() for each in found[:500])
 
     @property
@@ -191,10 +191,10 @@ class _Mailbox:
 
     def _mark(self, name: str) -> Iterator[FolderSeen]:
         try:
-            said = self.wire.run(b"STATUS", self._written(name), self._marks)
+            responses = self.wire.run(b"STATUS", self._written(name), self._marks)
         except CommandRefused:  # deleted meanwhile, or not ours to read
             return
-        for each in said:
+        for each in responses:
             if each.word == b"STATUS":
                 yield FolderSeen(name, [], _status(each)[1])
                 return
@@ -207,8 +207,8 @@ class _Mailbox:
                     mails = _number(each.word)
         except CommandRefused:  # deleted meanwhile, or not ours to read
             return
-        said = {word: _number(text) for word, text in self.wire.codes.items() if word in _MARKS}
-        members = {_MARKS[word]: number for word, number in said.items() if word != b"UNSEEN"}
+        numbers = {word: _number(text) for word, text in self.wire.codes.items() if word in _MARKS}
+        members = {_MARKS[word]: number for word, number in numbers.items() if word != b"UNSEEN"}
         yield FolderSeen(name, [], FolderMark(**(members | {"mails": mails})))
 
     def _written(self, name: str) -> bytes:
@@ -377,20 +377,20 @@ def _pairs(tokens: Token) -> dict[bytes, Token]:
     return {_upper(name): value for name, value in zip(given[::2], given[1::2], strict=False)}
 
 
-def _status(said: Response) -> tuple[bytes, FolderMark]:
+def _status(response: Response) -> tuple[bytes, FolderMark]:
     """Raises: WireBroken."""
-    if len(said.tokens) < 2 or not isinstance(said.tokens[0], bytes):
+    if len(response.tokens) < 2 or not isinstance(response.tokens[0], bytes):
         raise WireBroken
-    found = _pairs(said.tokens[1])
+    found = _pairs(response.tokens[1])
     members = {_MARKS[word]: _number(value) for word, value in found.items() if word in _MARKS}
-    return said.tokens[0], FolderMark(**members)
+    return response.tokens[0], FolderMark(**members)
 
 
-def _fetched(said: Response) -> dict[bytes, Token] | None:
+def _fetched(response: Response) -> dict[bytes, Token] | None:
     """What a server says of a mail, where it names its UID."""
-    if len(said.tokens) < 2 or _upper(said.tokens[0]) != b"FETCH":
+    if len(response.tokens) < 2 or _upper(response.tokens[0]) != b"FETCH":
         return None
-    found = _pairs(said.tokens[1])
+    found = _pairs(response.tokens[1])
     return found if b"UID" in found else None
 
 

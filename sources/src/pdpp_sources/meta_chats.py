@@ -141,8 +141,8 @@ class MetaChatsSource:
         """Yield each chat before its messages, each file after its message."""
         chats = export.only(m for m in export.members if m.suffix in (".json", ".html"))
         files = {member.name: member for member in export.members}
-        told = set[str]()
-        items = each_member(chats, lambda m: _read_member(m, files, told, export.zone))
+        seen = set[str]()
+        items = each_member(chats, lambda m: _read_member(m, files, seen, export.zone))
         return beginning_at(start, without_repeats(items))
 
 
@@ -177,7 +177,7 @@ class _MetaChat:
 
 
 def _read_member(
-    member: ExportMember, files: dict[str, ExportMember], told: set[str], zone: tzinfo
+    member: ExportMember, files: dict[str, ExportMember], seen: set[str], zone: tzinfo
 ) -> Iterator[SourceItem]:
     """The messages of a file; before those of its first file the chat, noted in `told`."""
     texts = MetaText(member)
@@ -192,12 +192,12 @@ def _read_member(
             continue
         build = partial(_message_items, *element, chat, alike)
         for item in one_record(element[0].where, element[0].position, build):
-            if chat.id not in told:
-                told.add(chat.id)
+            if chat.id not in seen:
+                seen.add(chat.id)
                 yield SourceRecord("chats", facts, item.position)
             yield item
-    if chat.id not in told:
-        told.add(chat.id)
+    if chat.id not in seen:
+        seen.add(chat.id)
         yield SourceRecord("chats", facts, member.end - 1)
 
 
@@ -228,10 +228,10 @@ def _chat_of(member: ExportMember, files: dict[str, ExportMember], texts: MetaTe
     Both the path and the title may stand behind the messages.
     """
     path = PurePosixPath(member.name)
-    said = _said_of_chat(member)
-    thread = PurePosixPath(said.get("thread_path", ""))
+    members = _said_of_chat(member)
+    thread = PurePosixPath(members.get("thread_path", ""))
     is_part = _PART.fullmatch(path.stem) is not None
-    title = said.get("title") or said.get("threadName")
+    title = members.get("title") or members.get("threadName")
     name = title and or_none(one_line(texts.name(title), 200))
     own = thread.name or (path.parent.name or name or "" if is_part else path.stem)
     box = thread.parent.name or (path.parent.parent.name if is_part else "")
@@ -291,8 +291,8 @@ def _message_items(
         "file_count": len(media),
     }
     yield SourceRecord("messages", data, element.position)
-    for place, (path, name) in enumerate(media, 1):
-        yield from _file(path, name, data, place, element.position, chat)
+    for count, (path, name) in enumerate(media, 1):
+        yield from _file(path, name, data, count, element.position, chat)
 
 
 def _sent_ms(value: Data) -> int:
@@ -326,7 +326,7 @@ def _media(value: Data) -> Iterator[tuple[str, str | None]]:
 
 
 def _file(
-    path: str, name: str | None, message: Data, place: int, position: int, chat: _MetaChat
+    path: str, name: str | None, message: Data, count: int, position: int, chat: _MetaChat
 ) -> Iterator[SourceItem]:
     """The file of a message, whose path is written as if from the root of some part."""
     uri = PurePosixPath(path)
@@ -334,7 +334,7 @@ def _file(
     member = next((chat.files[str(p)] for p in near if str(p) in chat.files), None)
     filename = or_none(one_line(name or uri.name, 255))
     data: Data = {
-        "id": f"{message['id']}.f{place}",
+        "id": f"{message['id']}.f{count}",
         "message_id": message["id"],
         "sent_at": message["sent_at"],
         "filename": filename,

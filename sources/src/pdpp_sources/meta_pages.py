@@ -93,8 +93,8 @@ def _parts(content: LexborNode) -> tuple[str | None, list[LexborNode]]:
 
 def _text(*nodes: LexborNode) -> str:
     """The words of elements."""
-    said = (html_to_text(node.html or "") for node in nodes)
-    return printable("\n".join(filter(None, said))).strip()
+    texts = (html_to_text(node.html or "") for node in nodes)
+    return printable("\n".join(filter(None, texts))).strip()
 
 
 def _milliseconds(words: str, zone: tzinfo) -> int:

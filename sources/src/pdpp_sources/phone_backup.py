@@ -151,8 +151,8 @@ class PhoneBackupSource:
 
     def read(self, export: Export, start: int = 0) -> Iterator[SourceItem]:
         """Yield each conversation before its messages, each file after its message."""
-        told = dict[str, Data]()
-        items = each_member(export, lambda member: _read_member(member, told))
+        chats = dict[str, Data]()
+        items = each_member(export, lambda member: _read_member(member, chats))
         return beginning_at(start, without_repeats(items))
 
 
@@ -161,7 +161,7 @@ def is_phone_backup(head: bytes) -> bool:
     return _BACKUP.match(head) is not None
 
 
-def _read_member(member: ExportMember, told: dict[str, Data]) -> Iterator[SourceItem]:
+def _read_member(member: ExportMember, chats: dict[str, Data]) -> Iterator[SourceItem]:
     for element in cut_elements(member, "sms", "mms", "call"):
         if isinstance(element, Skipped):
             yield element
@@ -170,10 +170,10 @@ def _read_member(member: ExportMember, told: dict[str, Data]) -> Iterator[Source
         for item in one_record(element.where, element.position, build):
             if isinstance(item, SourceRecord) and item.stream == "messages":
                 chat = _chat(element, item.data)
-                if chat["id"] not in told:
-                    told[chat["id"]] = chat
+                if chat["id"] not in chats:
+                    chats[chat["id"]] = chat
                     yield SourceRecord("chats", chat, item.position)
-                named = {"chat_name": told[chat["id"]]["name"]}  # that it was first called by
+                named = {"chat_name": chats[chat["id"]]["name"]}  # that it was first called by
                 item = replace(item, data=item.data | named)
             yield item
 
@@ -224,8 +224,8 @@ def _message(element: XmlElement) -> Iterator[SourceItem]:
     parts = list(islice(_parts(element), _MOST_PARTS + 1)) if is_mms else []
     if len(parts) > _MOST_PARTS:
         raise BadRecord("too_large", message("the entry is too large"))
-    said = "\n".join(words for kind, words, _, _ in parts if kind == "text/plain" and words)
-    words = or_none(said) if is_mms else _said(element, "body")
+    body = "\n".join(words for kind, words, _, _ in parts if kind == "text/plain" and words)
+    words = or_none(body) if is_mms else _said(element, "body")
     is_mine = way != "received" if way else None  # of another number nobody knows
     author = None if is_mine is None else _ME if is_mine else _sender(element, numbers)
     chat_id = stable_id("chat", *sorted({_bare(each) for each in numbers}))

@@ -265,8 +265,8 @@ def _places(request: Look) -> Iterator[Path]:
         return
     within = None if request.within is None else Path(request.within)
     for part in (request.path, *request.further_parts):
-        for place in (part, *(f"{part}{ending}" for ending in BESIDE)):
-            real = Path(place).resolve()
+        for path in (part, *(f"{part}{ending}" for ending in BESIDE)):
+            real = Path(path).resolve()
             if within is None or real.is_relative_to(within):
                 yield real
     yield from map(Path, request.copies.values())

@@ -223,8 +223,8 @@ class _SwiftReader:
         match = _BALANCE.match(tagged.text)
         if match is None:
             raise no_amount()
-        held = in_range(parse_amount(match.group(4)))
-        amount = -held if match.group(1) == "D" else held
+        amount_held = in_range(parse_amount(match.group(4)))
+        amount = -amount_held if match.group(1) == "D" else amount_held
         held_on, own = _day(match.group(2)), self._account()["id"]
         return "balances", balance(own, _BALANCES[tagged.tag], held_on, amount, self._currency)
 
@@ -322,11 +322,11 @@ def _numbered(text: str, mark: str, code: str) -> _Details:
         else:
             parts.setdefault(number, piece)
     purpose = _joined(pieces)
-    said = _SEPA.split(purpose)
-    named = {name: words.strip() for name, words in zip(said[1::2], said[2::2], strict=True)}
+    split = _SEPA.split(purpose)
+    named = {name: words.strip() for name, words in zip(split[1::2], split[2::2], strict=True)}
     name = _joined([parts.get("32", ""), parts.get("33", "")])
     account = parts.get("38") or parts.get("31") or named.get("IBAN")
-    memo = named.get("SVWZ") or (said[0] if named else purpose) or parts.get("00")
+    memo = named.get("SVWZ") or (split[0] if named else purpose) or parts.get("00")
     reference = named.get("EREF") or named.get("KREF")
     return _Details(
         payee=one_line(name) or None,
@@ -352,9 +352,9 @@ def _slashed(text: str) -> _Details:
     In: `/TRTP/SEPA/IBAN/NL02ABNA0123456789/NAME/J. Jansen/REMI/Rent/EREF/NOTPROVIDED`.
     Out: payee `J. Jansen`, memo `Rent`, that account, and no reference.
     """
-    said = _SLASHED.split(text)
+    split = _SLASHED.split(text)
     named: dict[str, str] = {}
-    for name, words in zip(said[1::2], said[2::2], strict=True):
+    for name, words in zip(split[1::2], split[2::2], strict=True):
         named.setdefault(name, words.strip(" /"))
     party = (named.get("CNTP") or "").split("/")
     purpose = re.sub(r"^(?:USTD//|STRD/[A-Z]{3}/)", "", named.get("REMI") or "")

@@ -164,8 +164,8 @@ def _table(member: ExportMember, layout: CsvLayout, form: CsvForm) -> Iterator[S
             data = occurrences.distinct(payments.payment(cells, account))
             is_new = account["id"] not in accounts
             accounts.add(account["id"])
-            told = [SourceRecord("accounts", account, position)] if is_new else []
-            return [*told, SourceRecord("transactions", data, position)]
+            opening = [SourceRecord("accounts", account, position)] if is_new else []
+            return [*opening, SourceRecord("transactions", data, position)]
 
         yield from one_record(position_text, position, build)
 

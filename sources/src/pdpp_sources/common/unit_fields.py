@@ -12,9 +12,9 @@ from pdpp_sources.common.declaration import Field, number, word
 
 def in_unit(shown: Field, *, by: str | None = None, unit: str | None = None) -> Field:
     """A number, and what says in which unit it is: another field, a word, or a part of both."""
-    said = {"x_pdpp_unit_field": by, "x_pdpp_unit": unit}
-    told = {name: value for name, value in said.items() if value is not None}
-    return replace(shown, schema=shown.schema | told)
+    members = {"x_pdpp_unit_field": by, "x_pdpp_unit": unit}
+    present = {name: value for name, value in members.items() if value is not None}
+    return replace(shown, schema=shown.schema | present)
 
 
 def adding_up(shown: Field, *measured: str) -> Field:

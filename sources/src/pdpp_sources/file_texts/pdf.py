@@ -48,21 +48,21 @@ def read_pdf(content: bytes, draft: Draft) -> None:
 
 def _pictures(page: PageObject) -> Iterator[Image]:
     """The pictures of a page without text: a scan. Raises: NoText, where one is too large."""
-    for place in page.images.keys():  # noqa: SIM118 (not those of a mapping)
-        check_size(*_size_of(page, [place] if isinstance(place, str) else place))
-        picture: Image | None = cast("Any", page.images[place]).image
+    for key in page.images.keys():  # noqa: SIM118 (not those of a mapping)
+        check_size(*_size_of(page, [key] if isinstance(key, str) else key))
+        picture: Image | None = cast("Any", page.images[key]).image
         if picture is not None and min(picture.size) >= _SMALLEST_SIDE:
             yield picture
 
 
-def _size_of(page: PageObject, place: list[str]) -> tuple[int, int]:
+def _size_of(page: PageObject, path: list[str]) -> tuple[int, int]:
     """How wide and high a picture says it is, in pixels; of one among the page's words nothing."""
-    held: Any = page
-    for name in place:
-        if name not in (found := held.get("/Resources", {}).get("/XObject", {})):
+    resource: Any = page
+    for name in path:
+        if name not in (found := resource.get("/Resources", {}).get("/XObject", {})):
             return 0, 0
-        held = found[name]
-    return held["/Width"], held["/Height"]
+        resource = found[name]
+    return resource["/Width"], resource["/Height"]
 
 
 def _opened(content: bytes) -> PdfReader:

@@ -53,13 +53,13 @@ def without_stray_lines(raw: bytes) -> bytes:
         return raw
     end = _EMPTY_LINE.search(raw, sound.end(), sound.end() + _LONGEST_REST)
     lines = raw[sound.end() : end.start() + 1].splitlines(keepends=True) if end else []
-    stray = [place for place, line in enumerate(lines) if not _SOUND_LINE.match(line)]
+    stray = [index for index, line in enumerate(lines) if not _SOUND_LINE.match(line)]
     if not sound.end() or not stray or len(stray) > _MOST_STRAY:
         return raw
     names = {line.partition(b":")[0].lower() for line in lines[stray[-1] + 1 :]}
     if len(names & _TELLING) < _FEWEST_TELLING:
         return raw
-    kept = b"".join(line for place, line in enumerate(lines) if place not in stray)
+    kept = b"".join(line for index, line in enumerate(lines) if index not in stray)
     return raw[: sound.end()] + kept + raw[sound.end() + sum(map(len, lines)) :]
 
 

@@ -109,7 +109,7 @@ class _Scan:
             if len(pointer) == len(path) and all(
                 p in ("*", name) for p, name in zip(pointer, path, strict=True)
             ):
-                stars = [place for place, part in enumerate(pointer) if part == "*"]
+                stars = [index for index, part in enumerate(pointer) if part == "*"]
                 name = path[stars[-1]] if stars else "".join(path[-1:])
                 self.open_place = JsonPlace(number, bracket == b"[", at, None, name)
                 self._deep = 1

@@ -173,21 +173,21 @@ def _stream_form(recipe: Recipe, stream: RecipeStream) -> StreamForm:
     )
 
 
-def _field(stream: RecipeStream, said: RecipeField) -> Field:
+def _field(stream: RecipeStream, asked: RecipeField) -> Field:
     """A field with what it is for in its stream."""
-    about = said.about or f"Column {said.places[0]}"
-    made = KINDS[said.kind](said.name, about)
-    if said.name == stream.time:
-        make_time = declared.day if said.kind == "day" else declared.moment
-        made = make_time(said.name, about, event=True)
-    if said.name == stream.title:
+    about = asked.about or f"Column {asked.places[0]}"
+    made = KINDS[asked.kind](asked.name, about)
+    if asked.name == stream.time:
+        make_time = declared.day if asked.kind == "day" else declared.moment
+        made = make_time(asked.name, about, event=True)
+    if asked.name == stream.title:
         made = replace(made, schema=made.schema | {"x_pdpp_role": "primary-title"})
-    unit = said.unit or ("s" if said.kind == "duration" else None)
-    if unit or said.unit_field:
-        made = in_unit(made, by=said.unit_field, unit=unit)
-        made = replace(made, summed=said.kind in _MEASURED)
-    made = adding_up(made) if said.total else made
-    made = measuring(made, said.measure_field) if said.measure_field else made
+    unit = asked.unit or ("s" if asked.kind == "duration" else None)
+    if unit or asked.unit_field:
+        made = in_unit(made, by=asked.unit_field, unit=unit)
+        made = replace(made, summed=asked.kind in _MEASURED)
+    made = adding_up(made) if asked.total else made
+    made = measuring(made, asked.measure_field) if asked.measure_field else made
     roles = {
         stream.end: declared.ending,
         stream.conversation: declared.conversation,
@@ -197,5 +197,5 @@ def _field(stream: RecipeStream, said: RecipeField) -> Field:
         **dict.fromkeys(stream.author, declared.written_by),
         **dict.fromkeys(stream.recipient, declared.sent_to),
     }
-    made = roles[said.name](made) if said.name in roles else made
-    return declared.sensitive(made) if said.sensitive else made
+    made = roles[asked.name](made) if asked.name in roles else made
+    return declared.sensitive(made) if asked.sensitive else made

@@ -59,8 +59,8 @@ class _RecipeText:
 
     def recipe(self) -> Recipe:
         """Raises: RecipeError."""
-        said = self._read()
-        if said.get("recipe") != VERSION:
+        table = self._read()
+        if table.get("recipe") != VERSION:
             raise self._fault(
                 "recipe_version",
                 ("recipe",),
@@ -69,14 +69,14 @@ class _RecipeText:
                     version=VERSION,
                 ),
             )
-        self._check_table(said, RECIPE, ())
-        zone = self._zone(said, ())
-        streams = cast("list[Data]", said["stream"])
+        self._check_table(table, RECIPE, ())
+        zone = self._zone(table, ())
+        streams = cast("list[Data]", table["stream"])
         if len(streams) > MOST_STREAMS:
             raise self._fault("recipe_wrong_type", ("stream",), message("there are too many"))
         built = tuple(self._stream(each, ("stream", n), zone) for n, each in enumerate(streams))
-        key, name, detail = (str(said[n]) for n in ("key", "name", "detail"))
-        recipe = Recipe(key, name, detail, str(said["how_to_export"]), built, said.get("id"))
+        key, name, detail = (str(table[n]) for n in ("key", "name", "detail"))
+        recipe = Recipe(key, name, detail, str(table["how_to_export"]), built, table.get("id"))
         self._check_streams(recipe)
         return recipe
 
@@ -88,10 +88,10 @@ class _RecipeText:
             line = int(found[1]) if found else self._text.count("\n") + 1
             raise self._error("recipe_unreadable", line, message("it is not TOML")) from None
 
-    def _check_table(self, said: Mapping[str, Any], members: Sequence[Member], at: Path) -> None:
+    def _check_table(self, table: Mapping[str, Any], members: Sequence[Member], at: Path) -> None:
         """Every member known, of its type, and the required ones there."""
         by_name = {member.name: member for member in members}
-        for name in said:
+        for name in table:
             if name not in by_name:
                 near = get_close_matches(name, by_name, 1)
                 what = (
@@ -101,8 +101,8 @@ class _RecipeText:
                 )
                 raise self._fault("recipe_unknown_key", (*at, name), what)
         for member in members:
-            if member.name in said:
-                self._check_member(said[member.name], member, (*at, member.name))
+            if member.name in table:
+                self._check_member(table[member.name], member, (*at, member.name))
             elif member.required:
                 what = message("the key `%(name)s` is missing", name=member.name)
                 raise self._fault("recipe_missing_key", at, what)
@@ -120,55 +120,55 @@ class _RecipeText:
             what = message("it must be one of %(words)s", words=", ".join(member.words))
             raise self._fault("recipe_unknown_value", at, what)
 
-    def _stream(self, said: Data, at: Path, zone: str | None) -> RecipeStream:
-        self._check_table(said, STREAM, at)
-        empty = _texts(said.get("empty", ()))
-        fields = self._fields(said["fields"], (*at, "fields"), zone, empty)
+    def _stream(self, table: Data, at: Path, zone: str | None) -> RecipeStream:
+        self._check_table(table, STREAM, at)
+        empty = _texts(table.get("empty", ()))
+        fields = self._fields(table["fields"], (*at, "fields"), zone, empty)
         relations: dict[str, tuple[str, str]] = {}
-        for name, relation in said.get("parents", {}).items():
+        for name, relation in table.get("parents", {}).items():
             self._check_table(relation, RELATION, (*at, "parents", name))
             if not re.fullmatch(NAME, name):
                 fault_at = (*at, "parents", name)
                 raise self._fault("recipe_unknown_value", fault_at, _PATTERNS_SAID[NAME])
             relations[name] = (relation["stream"], relation["field"])
         return RecipeStream(
-            said["name"],
-            said["label"],
-            said["detail"],
+            table["name"],
+            table["label"],
+            table["detail"],
             fields,
-            files=_texts(said.get("files", ())),
-            rows=said.get("rows", ""),
-            within=said.get("within"),
-            has=tuple(_texts(each) for each in said.get("has", ())),
-            only={name: _texts(each) for name, each in said.get("only", {}).items()},
-            key=_texts(said.get("key", ())),
-            repeats=said.get("repeats", False),
-            time=said.get("time"),
-            end=said.get("end"),
-            title=said.get("title"),
-            conversation=said.get("conversation"),
-            latitude=said.get("latitude"),
-            longitude=said.get("longitude"),
-            category=said.get("category"),
-            author=_texts(said.get("author", ())),
-            recipient=_texts(said.get("recipient", ())),
+            files=_texts(table.get("files", ())),
+            rows=table.get("rows", ""),
+            within=table.get("within"),
+            has=tuple(_texts(each) for each in table.get("has", ())),
+            only={name: _texts(each) for name, each in table.get("only", {}).items()},
+            key=_texts(table.get("key", ())),
+            repeats=table.get("repeats", False),
+            time=table.get("time"),
+            end=table.get("end"),
+            title=table.get("title"),
+            conversation=table.get("conversation"),
+            latitude=table.get("latitude"),
+            longitude=table.get("longitude"),
+            category=table.get("category"),
+            author=_texts(table.get("author", ())),
+            recipient=_texts(table.get("recipient", ())),
             parents=relations,
-            file=said.get("file"),
+            file=table.get("file"),
         )
 
     def _fields(
-        self, said: Mapping[str, Any], at: Path, zone: str | None, empty: tuple[str, ...]
+        self, table: Mapping[str, Any], at: Path, zone: str | None, empty: tuple[str, ...]
     ) -> tuple[RecipeField, ...]:
-        if len(said) > MOST_FIELDS:
+        if len(table) > MOST_FIELDS:
             raise self._fault("recipe_wrong_type", at, message("there are too many"))
-        fields = [self._field(name, each, (*at, name), zone) for name, each in said.items()]
+        fields = [self._field(name, each, (*at, name), zone) for name, each in table.items()]
         return tuple(replace(each, empty=(*each.empty, *empty)) for each in fields)
 
-    def _field(self, name: str, said: Any, at: Path, zone: str | None) -> RecipeField:
+    def _field(self, name: str, value: Any, at: Path, zone: str | None) -> RecipeField:
         if not re.fullmatch(NAME, name) or name in ("id", PARENT):
             what = message("a field has another name: lower-case letters, digits and _, not `id`")
             raise self._fault("recipe_unknown_value", at, what)
-        facts: Data = {"from": said} if isinstance(said, str) else said
+        facts: Data = {"from": value} if isinstance(value, str) else value
         self._check_table(facts, FIELD, at)
         kind, form = facts.get("is", "text"), facts.get("format")
         if form is not None:
@@ -205,8 +205,8 @@ class _RecipeText:
             return
         raise self._fault("recipe_unknown_value", at, what)
 
-    def _zone(self, said: Mapping[str, Any], at: Path) -> str | None:
-        name = said.get("zone")
+    def _zone(self, table: Mapping[str, Any], at: Path) -> str | None:
+        name = table.get("zone")
         if name is None:
             return None
         try:

@@ -167,11 +167,11 @@ _HELD: dict[str, Any] = {
 
 
 def _schema_of(member: Member) -> Data:
-    held: Data = {**_HELD[member.holds], "description": member.about}
+    schema: Data = {**_HELD[member.holds], "description": member.about}
     if member.name == "rows":
-        held.pop("minLength")
+        schema.pop("minLength")
     if member.pattern:
-        held["pattern"] = f"^{member.pattern}$"
+        schema["pattern"] = f"^{member.pattern}$"
     if member.limit_chars:
-        held["maxLength"] = member.limit_chars
-    return held | ({"enum": list(member.words)} if member.words else {})
+        schema["maxLength"] = member.limit_chars
+    return schema | ({"enum": list(member.words)} if member.words else {})

@@ -104,15 +104,15 @@ def _orders(member: ExportMember, streams: Sequence[RecipeStream]) -> Orders:
     for row in rows_in(member, streams):
         if isinstance(row, Skipped):
             continue
-        for number, (_, said) in enumerate(asked):
-            found = day_forms(written(_value(said, row.values, row.around)) or "")
+        for number, (_, column) in enumerate(asked):
+            found = day_forms(written(_value(column, row.values, row.around)) or "")
             if found:
                 fitting[number] = fitting[number] & found if is_begun[number] else found
                 is_begun[number] = True
         BOOKMARK.after(row.position)
     return {
-        (stream.name, said.name): _order(forms, is_asked=begun)
-        for (stream, said), forms, begun in zip(asked, fitting, is_begun, strict=True)
+        (stream.name, column.name): _order(forms, is_asked=begun)
+        for (stream, column), forms, begun in zip(asked, fitting, is_begun, strict=True)
     }
 
 
@@ -146,20 +146,20 @@ class _Records:
     ) -> Iterator[SourceItem]:
         key = self._key(stream, row, values, parent)
         data: Data = {"id": key} if parent is None else {"id": key, PARENT: parent}
-        for said in stream.fields:
-            form = said.form
+        for column in stream.fields:
+            form = column.form
             if form == BY_COLUMN:
-                form = self._orders.get((stream.name, said.name))
+                form = self._orders.get((stream.name, column.name))
                 if form is None:
                     continue
             try:
-                value = converted(_value(said, values, row.around), said, self._zone, form)
+                value = converted(_value(column, values, row.around), column, self._zone, form)
             except BadRecord:
-                reason = message("the field %(field)s cannot be read", field=said.name)
+                reason = message("the field %(field)s cannot be read", field=column.name)
                 yield Skipped(row.where, "no_value", reason, row.position)
                 value = None
-            if value is not None or said.name != stream.time:
-                data[said.name] = value
+            if value is not None or column.name != stream.time:
+                data[column.name] = value
         data = {n: v for n, v in data.items() if v is not None or _is_nullable(stream, n)}
         record = SourceRecord(stream.name, data, row.position)
         if stream.file is None:
@@ -200,12 +200,12 @@ class _Records:
         return key if number == 1 else f"{key}.{number}"
 
 
-def _value(said: RecipeField, values: Data, around: Mapping[str, str]) -> Json:
+def _value(column: RecipeField, values: Data, around: Mapping[str, str]) -> Json:
     """What a field is made of: what stands in the row, or the name of what the row stands in."""
-    if said.of is not None:
-        return around.get(said.of)
-    value = value_at(values, said.places)
-    return None if said.empty and written(value) in said.empty else value
+    if column.of is not None:
+        return around.get(column.of)
+    value = value_at(values, column.places)
+    return None if column.empty and written(value) in column.empty else value
 
 
 def _part(value: Any) -> str | None:
@@ -220,8 +220,8 @@ def _of_no_stream(row: RecipeRow) -> Skipped:
 
 
 def _is_nullable(stream: RecipeStream, name: str) -> bool:
-    said = stream.field(name)
-    return said is not None and said.kind not in ("names", "json") and name != stream.time
+    column = stream.field(name)
+    return column is not None and column.kind not in ("names", "json") and name != stream.time
 
 
 def _takes(stream: RecipeStream, values: Data) -> bool:

@@ -40,8 +40,8 @@ class RowFiles:
 
     def with_file(self, record: SourceRecord, pattern: str, values: Data) -> Iterator[SourceItem]:
         """The record with the bytes of its file, or without them and a report."""
-        folder, _, place = pattern.removesuffix("}").partition("{")
-        name = PurePosixPath(written(value_at(values, (place,))) or "").name
+        folder, _, column = pattern.removesuffix("}").partition("{")
+        name = PurePosixPath(written(value_at(values, (column,))) or "").name
         path = PurePosixPath(self.of.name).parent / folder / name
         member = self._called(str(path)) if name else None
         filename = one_line(PurePosixPath(member.name).name if member else name, 255)

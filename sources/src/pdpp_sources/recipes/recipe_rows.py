@@ -157,8 +157,8 @@ def _first_object(head: bytes) -> Data:
     return value
 
 
-def _is_written(place: str, head: bytes) -> bool:
-    last = segments_of(place)[-1] if place.startswith("/") else place
+def _is_written(pointer: str, head: bytes) -> bool:
+    last = segments_of(pointer)[-1] if pointer.startswith("/") else pointer
     return re.search(rb'"' + re.escape(last.encode()) + rb'"\s*:', head) is not None
 
 

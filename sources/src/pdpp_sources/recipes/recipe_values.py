@@ -31,8 +31,8 @@ _TRUE, _FALSE = frozenset({"true", "yes", "1", "y"}), frozenset({"false", "no", 
 
 def value_at(row: Data, places: Alternatives) -> Json:
     """What stands in a row at the first of some places that it has; None where it has none."""
-    for place in places:
-        found = _at(row, segments_of(place) if place.startswith("/") else (place,))
+    for pointer in places:
+        found = _at(row, segments_of(pointer) if pointer.startswith("/") else (pointer,))
         if found is not _ABSENT and found != "":
             return found
     return None
@@ -41,8 +41,8 @@ def value_at(row: Data, places: Alternatives) -> Json:
 def has_place(row: Data, places: Alternatives) -> bool:
     """Whether a row has one of some places, with whatever in it."""
     return any(
-        _at(row, segments_of(place) if place.startswith("/") else (place,)) is not _ABSENT
-        for place in places
+        _at(row, segments_of(pointer) if pointer.startswith("/") else (pointer,)) is not _ABSENT
+        for pointer in places
     )
 
 
@@ -81,17 +81,17 @@ def written(value: Json) -> str | None:
             return None
 
 
-def converted(value: Json, said: RecipeField, zone: tzinfo, form: str | None) -> Json:
+def converted(value: Json, column: RecipeField, zone: tzinfo, form: str | None) -> Json:
     """A value as its field is; `form` as of the field, or as its column was found to be.
 
     Raises: BadRecord, where it is something else; never of a value that is not there.
     """
     if value is None or value == "":
         return None
-    if said.kind == "json":
+    if column.kind == "json":
         return printable_within(value)
-    if said.kind == "names":
-        return _names(value, said.split)
+    if column.kind == "names":
+        return _names(value, column.split)
     text = written(value)
     if text is None:
         if value in ([], {}):
@@ -99,7 +99,7 @@ def converted(value: Json, said: RecipeField, zone: tzinfo, form: str | None) ->
         if isinstance(value, str):
             return None  # blanks
         raise _unlike()
-    return _OF_KINDS[said.kind](text, said, _zone(said.zone) if said.zone else zone, form)
+    return _OF_KINDS[column.kind](text, column, _zone(column.zone) if column.zone else zone, form)
 
 
 def _unlike() -> BadRecord:
@@ -141,13 +141,13 @@ def _whole(text: str, *rest: Any) -> int:
     return int(number)
 
 
-def _number(text: str, said: RecipeField, *_: object) -> float:
+def _number(text: str, column: RecipeField, *_: object) -> float:
     text = text.strip("'")  # Amazon writes what is below zero so
     if re.fullmatch(r"-?\d{1,18}", text):
         return int(text)
-    if re.fullmatch(r"-?\d*\.?\d+(?:[eE][-+]?\d{1,2})?", text) and said.decimal == ".":
+    if re.fullmatch(r"-?\d*\.?\d+(?:[eE][-+]?\d{1,2})?", text) and column.decimal == ".":
         return _finite(float(text))
-    forms = [form for form in sorted(amount_forms(text)) if POINTS[form] == said.decimal]
+    forms = [form for form in sorted(amount_forms(text)) if POINTS[form] == column.decimal]
     if not forms:
         raise _unlike()
     return _finite(amount_value(text, forms[0]))
@@ -160,13 +160,13 @@ def _finite(number: float) -> float:
     return number
 
 
-def _duration(text: str, said: RecipeField, *_: object) -> float:
+def _duration(text: str, column: RecipeField, *_: object) -> float:
     """Seconds: of `1:02:03`, `02:03`, `PT1H2M3S`, or a number of seconds. Raises: BadRecord."""
     if found := _CLOCK.fullmatch(text):
         hours, minutes, seconds = (float(part or 0) for part in found.groups())
         return (hours * 60 + minutes) * 60 + seconds
     seconds = iso_seconds(text)
-    return _number(text, said) if seconds is None else seconds
+    return _number(text, column) if seconds is None else seconds
 
 
 def _flag(text: str, *_: object) -> bool:
@@ -176,12 +176,12 @@ def _flag(text: str, *_: object) -> bool:
     return lower in _TRUE
 
 
-def _instant(text: str, said: RecipeField, zone: tzinfo, form: str | None) -> str | None:
+def _instant(text: str, column: RecipeField, zone: tzinfo, form: str | None) -> str | None:
     """An instant in UTC. Raises: BadRecord."""
     if form in UNIX:
         if re.fullmatch(r"-?\d+", text):
             return UNIX[form].instant(int(text)) if int(text) else None
-        return UNIX[form].instant(float(_number(text, said)))
+        return UNIX[form].instant(float(_number(text, column)))
     if form and "%" in form:
         return rendered(_parsed(text, form), zone)
     if form is None and (iso := _iso(text, zone)):
@@ -198,10 +198,10 @@ def _iso(text: str, zone: tzinfo) -> str | None:
         return None
 
 
-def _day(text: str, said: RecipeField, zone: tzinfo, form: str | None) -> str | None:
+def _day(text: str, column: RecipeField, zone: tzinfo, form: str | None) -> str | None:
     """A day; of an instant the one on which it is as it is written. Raises: BadRecord."""
     if form in UNIX:
-        instant = _instant(text, said, zone, form)
+        instant = _instant(text, column, zone, form)
         return instant and datetime.fromisoformat(instant).astimezone(zone).date().isoformat()
     if form and "%" in form:
         return _parsed(text, form).date().isoformat()

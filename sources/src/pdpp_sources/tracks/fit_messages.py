@@ -170,7 +170,7 @@ def _form(
             at += 3
         if is_wider:
             count, at = content[at], at + 1
-            layout += [f"{content[at + 3 * place + 1]}x" for place in range(count)]
+            layout += [f"{content[at + 3 * index + 1]}x" for index in range(count)]
             at += 3 * count
     except (IndexError, struct.error):
         raise FitCut from None

@@ -214,8 +214,8 @@ def _sum_up(content: bytes, file: _FitFile) -> None:
 def _workout_of(found: FitMessage, file: _FitFile) -> _Workout:
     """The session that a point is of: the last that began by then, else the first."""
     second = _whole(found.values.get(TIMESTAMP)) or 0
-    place = bisect_right(file.sessions, second, key=lambda workout: workout.since)
-    return file.sessions[max(0, place - 1)]
+    index = bisect_right(file.sessions, second, key=lambda workout: workout.since)
+    return file.sessions[max(0, index - 1)]
 
 
 def _points(content: bytes, file: _FitFile) -> Iterator[tuple[FitMessage, TrackPoint]]:

@@ -156,8 +156,8 @@ def _track(element: XmlElement, member: ExportMember) -> Iterator[SourceItem]:
     first = sums.first
     if started_at is None or element.name == "Course":  # which is planned: so are its times
         route_key = stable_id("route", name or "", *first.place, *sums.last.place, sums.count)
-        place: Data = {"latitude": first.latitude, "longitude": first.longitude}
-        yield SourceRecord("routes", {"id": route_key} | about | place, element.position)
+        position: Data = {"latitude": first.latitude, "longitude": first.longitude}
+        yield SourceRecord("routes", {"id": route_key} | about | position, element.position)
         return
     kind = (element.attributes.get("Sport") or told.said("type") or "").strip().lower()
     ended_at = sums.ended_at or _later(started_at, told.seconds)
@@ -223,7 +223,7 @@ def _points(element: XmlElement, told: _Told) -> Iterator[TrackPoint]:
     """The points of a track in their order; what is said beside them is noted."""
     point: TrackPoint | None = None
     whens: list[str] = []
-    place = 0
+    index = 0
     is_new = True
     for found, attributes, words in element.inner():
         name = found.rpartition(":")[2]
@@ -231,7 +231,7 @@ def _points(element: XmlElement, told: _Told) -> Iterator[TrackPoint]:
             if point is not None:
                 yield point
             point, is_new = None, True
-            whens, place = [], 0
+            whens, index = [], 0
             told.within = f"{name}/" if name in _APART else ""
         elif name in ("trkpt", "rtept", "Trackpoint"):
             if point is not None:
@@ -242,9 +242,9 @@ def _points(element: XmlElement, told: _Told) -> Iterator[TrackPoint]:
             whens.append(words)
             told.texts.setdefault(name, words)
         elif name == "coord":
-            when = whens[place] if place < len(whens) else ""
-            yield _of_words(words.split(), when, is_first=place == 0)
-            place += 1
+            when = whens[index] if index < len(whens) else ""
+            yield _of_words(words.split(), when, is_first=index == 0)
+            index += 1
         elif name == "coordinates":
             for count, triple in enumerate(words.split()):
                 yield _of_words(triple.split(","), "", is_first=count == 0)
@@ -280,10 +280,10 @@ def _note(name: str, words: str, told: _Told) -> None:
     elif own_name == "Calories":
         told.energy += _number(words) or 0
     elif words and own_name not in told.texts and len(told.texts) < 20:
-        said = html_to_text(words) if _MARKUP.search(words) else words
-        said = printable(said).strip()
+        text = html_to_text(words) if _MARKUP.search(words) else words
+        text = printable(text).strip()
         long = name in ("desc", "description", "cmt", "Notes")
-        told.texts[own_name] = said[:_MOST_PLACE_CHARS] if long else one_line(said, 500)
+        told.texts[own_name] = text[:_MOST_PLACE_CHARS] if long else one_line(text, 500)
 
 
 def _at(attributes: dict[str, str]) -> TrackPoint:

@@ -11,7 +11,7 @@ import pytest
 
 from personal_server.domain.grant import StreamGrant
 from personal_server.resource_server.quotas import LimitRules
-from personal_server.web.workers import Capacity
+from personal_server.web.call_capacity import Capacity
 from server.tests.resource_server.living import Living
 from server.tests.storage.conftest import sqlite_store
 

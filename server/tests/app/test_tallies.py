@@ -16,8 +16,8 @@ import pytest
 from personal_server.app.connections import Connections
 from personal_server.app.shared_memory import Seat, SharedMemory
 from personal_server.app.tallies import Tallies
+from personal_server.web.call_capacity import Capacity, Places
 from personal_server.web.traffic import Traffic
-from personal_server.web.workers import Capacity, Places
 from server.tests.app.http_server.served import PAYMENTS, until
 from server.tests.app.http_server.several import callers_of_each, several
 from server.tests.app.test_figures import values

@@ -127,7 +127,7 @@ def test_a_worker_whose_supervisor_ended_meanwhile_says_so(tmp_path: Path) -> No
         "import socket, sys\n"
         "from personal_server.app.shared_memory import SharedMemory\n"
         "from personal_server.app.supervisor import WorkerRole\n"
-        "import msgspec, personal_server.cli.worker as worker\n"
+        "import msgspec, personal_server.cli.serving_process as worker\n"
         "listener = socket.create_server(('127.0.0.1', 0))\n"
         "theirs, ours = socket.socketpair()\n"
         "theirs.close()\n"

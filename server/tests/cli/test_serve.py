@@ -20,7 +20,7 @@ import pytest
 from pdpp_mcp_server.commands.failures_shown import CommandError
 from personal_server.app.stores import open_stores
 from personal_server.cli.serve import has_address, listening
-from personal_server.cli.worker import SIGN_IN_PAGE, require_password
+from personal_server.cli.serving_process import SIGN_IN_PAGE, require_password
 from personal_server.granting.owner_sessions import OwnerSignIn
 from personal_server.settings import Settings, from_env
 from tests.oracle.authorization_memory import MemoryAuthorizationStore

@@ -16,7 +16,7 @@ from pdpp_mcp_server import contract
 from pdpp_mcp_server.rs_client import http as rs_http
 from personal_server.hosted_mcp import http as hosting
 from personal_server.hosted_mcp.http import CALLS
-from personal_server.web.workers import Capacity
+from personal_server.web.call_capacity import Capacity
 from tests.requirements.doors import Outer, World, hosted, origin, token
 
 pytestmark = pytest.mark.anyio

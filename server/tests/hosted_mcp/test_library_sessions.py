@@ -16,7 +16,7 @@ from tests.requirements.doors import HttpWire, World, hosted
 
 SHOWN = """
 import sys
-import personal_server.cli.worker
+import personal_server.cli.serving_process
 late = {"mcp", "mcp_types", "pydantic", "webauthn", "numpy", "PIL"}
 print(*sorted(late & sys.modules.keys()))
 """

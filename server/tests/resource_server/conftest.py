@@ -18,9 +18,9 @@ from personal_server.resource_server.application import Bearer, Ports, ResourceS
 from personal_server.resource_server.quotas import LimitRules, Quotas
 from personal_server.storage.ports.snapshots import ReadSnapshot
 from personal_server.storage.ports.whole_store import RecordStore
+from personal_server.web.call_capacity import Capacity
 from personal_server.web.routes import Route
 from personal_server.web.routing import RouteTable
-from personal_server.web.workers import Capacity
 from server.tests.resource_server.door import Door
 from server.tests.resource_server.journal import furnished
 from server.tests.storage.conftest import sqlite_store

@@ -35,9 +35,9 @@ from personal_server.storage.catalog import KnownDeclarations
 from personal_server.storage.ports.feed_stores import FeedStore
 from personal_server.storage.ports.snapshots import ReadSnapshot
 from personal_server.storage.ports.whole_store import RecordStore
+from personal_server.web.call_capacity import Capacity
 from personal_server.web.routes import Route
 from personal_server.web.routing import RouteTable
-from personal_server.web.workers import Capacity
 from tests.oracle.authorization_memory import MemoryAuthorizationStore
 from tests.oracle.disclosure_memory import MemoryDisclosures
 from tests.oracle.memory import MemoryStore

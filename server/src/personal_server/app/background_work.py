@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from pdpp_kernel.errors import DamagedRecord, StorageUnavailable
 from pdpp_kernel.refused_writes import DISK_LOW
-from personal_server.app.background import BackgroundTasks
+from personal_server.app.background_tasks import BackgroundTasks
 from personal_server.app.backup_ledger import LedgerKeeper
 from personal_server.app.scheduled_backups import ScheduledBackups
 from personal_server.app.server_database import ServerDatabase

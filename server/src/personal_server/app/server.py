@@ -13,7 +13,7 @@ from typing import Any, cast
 from starlette.types import ASGIApp
 
 from pdpp_kernel.errors import StorageReadOnly
-from personal_server.app.background import BackgroundTasks
+from personal_server.app.background_tasks import BackgroundTasks
 from personal_server.app.background_work import (
     clock_faults,
     damage_faults,

@@ -30,7 +30,7 @@ OTHER_LOOPBACK: Final = {
     "0.0.0.0": "::1",  # noqa: S104 (compared)
     "::1": "127.0.0.1",
 }
-WORKER: Final = (sys.executable, "-m", "personal_server.cli.worker")
+WORKER: Final = (sys.executable, "-m", "personal_server.cli.serving_process")
 
 
 def serve(
@@ -64,7 +64,7 @@ def serve(
         claim = NOBODY if count == 1 else _claim_together(settings)
         if claim == NOBODY:
             # whoever only supervises others needs nothing of what serves
-            from personal_server.cli.worker import serve_alone  # noqa: PLC0415
+            from personal_server.cli.serving_process import serve_alone  # noqa: PLC0415
 
             serve_alone(settings, log_file, callers, figures)
             return 0

@@ -45,6 +45,7 @@ from personal_server.hosted_mcp.library_sessions import (
 )
 from personal_server.hosted_mcp.list_answers import ListAnswers, asked_list
 from personal_server.web.authorization_headers import shows_proof
+from personal_server.web.call_capacity import Capacity, Places
 from personal_server.web.cors import preflight, readable_by
 from personal_server.web.error_responses import json_error
 from personal_server.web.requests import IncomingRequest, check_version
@@ -52,7 +53,6 @@ from personal_server.web.responses import LastingResponse
 from personal_server.web.routes import BodyRule, RouteDeclaration
 from personal_server.web.routing import RouteTable
 from personal_server.web.surfaces import Exchange, Surface, note
-from personal_server.web.workers import Capacity, Places
 
 if TYPE_CHECKING:
     from pdpp_mcp_server.server_offer import ServerOffer

@@ -38,6 +38,7 @@ from personal_server.storage.ports.snapshots import (
     ReadSnapshot,
 )
 from personal_server.web.authorization_headers import shows_proof
+from personal_server.web.call_capacity import Capacity, wait_until
 from personal_server.web.error_responses import json_error
 from personal_server.web.rendering import respond
 from personal_server.web.replies import Reply
@@ -46,7 +47,6 @@ from personal_server.web.responses import rate_headers
 from personal_server.web.routes import Caching, Route, Tokens
 from personal_server.web.routing import RouteTable
 from personal_server.web.surfaces import WRITING, Exchange, Surface
-from personal_server.web.workers import Capacity, wait_until
 
 TAKEN: Mapping[Tokens, frozenset[TokenKind]] = {
     Tokens.NONE: frozenset(),

@@ -19,7 +19,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any, Protocol, cast
 
-WORKER = "personal_server.semantics.worker"
+WORKER = "personal_server.semantics.embedding_process"
 MEMORY_BYTES = 4 * 1024**3
 LOWEST_PRIORITY = 19
 START_SECONDS = 60.0

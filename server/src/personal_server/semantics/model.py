@@ -1,7 +1,7 @@
 """A model in a folder, as sentence-transformers lays it out: ONNX graph, tokenizer, what follows.
 
-Only the process of `semantics/worker.py` imports this: the libraries are large, and what they read
-was made by others.
+Only the process of `semantics/embedding_process.py` imports this: the libraries are large, and what
+they read was made by others.
 """
 
 from __future__ import annotations

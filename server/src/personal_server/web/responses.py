@@ -14,9 +14,9 @@ from starlette.responses import Response
 from starlette.types import Message, Receive, Send
 
 from personal_server.web.accept_headers import weights
+from personal_server.web.call_capacity import Workers
 from personal_server.web.limits import RateStatus
 from personal_server.web.requests import PDPP_VERSION
-from personal_server.web.workers import Workers
 
 COMPRESSED_FROM_BYTES = 1_024
 _GZIP = 16 + 15  # the largest window

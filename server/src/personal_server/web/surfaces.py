@@ -17,6 +17,7 @@ from starlette.types import Receive, Scope, Send
 
 from pdpp_kernel.errors import MethodNotAllowed, PersonalServerError
 from personal_server.web.bodies import check_head, read_body, spool_body
+from personal_server.web.call_capacity import Capacity, Places, Workers
 from personal_server.web.cors import READABLE_ANYWHERE, preflight
 from personal_server.web.error_responses import translate
 from personal_server.web.parameters import Parameters
@@ -26,7 +27,6 @@ from personal_server.web.requests import IncomingRequest, check_version
 from personal_server.web.responses import send_response, set_fixed_headers
 from personal_server.web.routes import RouteDeclaration
 from personal_server.web.routing import Match, RouteTable
-from personal_server.web.workers import Capacity, Places, Workers
 
 WRITING = Capacity(at_once=2, waiting=64, wait_seconds=30.0)
 

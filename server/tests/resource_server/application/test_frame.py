@@ -17,11 +17,11 @@ from personal_server.reading.identification import Identified
 from personal_server.reading.tokens import TokenState
 from personal_server.resource_server.quotas import LimitRules
 from personal_server.storage.ports.snapshots import PastBudget
+from personal_server.web.call_capacity import Capacity
 from personal_server.web.parameters import page_limit
 from personal_server.web.replies import Reply
 from personal_server.web.requests import Request
 from personal_server.web.routes import BodyRule, Route, Tokens
-from personal_server.web.workers import Capacity
 from server.tests.resource_server.conftest import Bench, MakeBench, client_authority
 
 pytestmark = pytest.mark.anyio

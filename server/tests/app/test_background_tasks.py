@@ -13,7 +13,7 @@ import anyio.lowlevel
 import pytest
 
 from pdpp_kernel.errors import StorageUnavailable
-from personal_server.app.background import BackgroundTasks
+from personal_server.app.background_tasks import BackgroundTasks
 
 pytestmark = pytest.mark.anyio
 

@@ -1,8 +1,8 @@
 """The process that embeds: it loads a model, gives up what it does not need, and answers.
 
-`python -m personal_server.semantics.worker FOLDER NICE BYTES`: a line of JSON for each request on
-standard input, a line and the vectors on standard output.  It has no network, starts no process,
-reads no file any more and writes none, and what it was asked is nowhere when it ends.
+`python -m personal_server.semantics.embedding_process FOLDER NICE BYTES`: a line of JSON for each
+request on standard input, a line and the vectors on standard output.  It has no network, starts no
+process, reads no file any more and writes none, and what it was asked is nowhere when it ends.
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@ import anyio
 import pytest
 
 from pdpp_kernel.errors import StorageUnavailable
-from personal_server.web import workers
-from personal_server.web.workers import Capacity, Workers
+from personal_server.web import call_capacity
+from personal_server.web.call_capacity import Capacity, Workers
 
 pytestmark = pytest.mark.anyio
 
@@ -59,7 +59,7 @@ async def test_when_a_wait_ends_does_not_tell_when_it_began(
         now += seconds
 
     monkeypatch.setattr(anyio, "sleep", wait_as_event_loops_do)
-    monkeypatch.setattr(workers, "sleep", wait)
-    monkeypatch.setattr(workers, "perf_counter", lambda: now)
-    await workers.wait_until(0.02)
+    monkeypatch.setattr(call_capacity, "sleep", wait)
+    monkeypatch.setattr(call_capacity, "perf_counter", lambda: now)
+    await call_capacity.wait_until(0.02)
     assert now == pytest.approx(0.02)

@@ -14,14 +14,6 @@ from starlette.types import ASGIApp
 
 from pdpp_kernel.errors import StorageReadOnly
 from personal_server.app.background_tasks import BackgroundTasks
-from personal_server.app.background_work import (
-    clock_faults,
-    damage_faults,
-    database_faults,
-    disk_faults,
-    keep_process,
-    keep_server,
-)
 from personal_server.app.backup_ledger import catch_up_with_ledger
 from personal_server.app.backup_schedule import kept_backups, schedule_of
 from personal_server.app.configured_clients import configured_clients
@@ -38,8 +30,15 @@ from personal_server.app.notice_facts import NOTICES_SECONDS, notices_of
 from personal_server.app.peers import EVERY_SECONDS as PEERS_EVERY_SECONDS
 from personal_server.app.peers import Peers
 from personal_server.app.scheduled_backups import ScheduledBackups
+from personal_server.app.server_faults import (
+    clock_faults,
+    damage_faults,
+    database_faults,
+    disk_faults,
+)
 from personal_server.app.shared_memory import LEADER, SharedMemory
 from personal_server.app.stores import Stores, command_origin, open_stores
+from personal_server.app.upkeep_tasks import keep_process, keep_server
 from personal_server.app.uploads import (
     RecognizedFiles,
     import_folders_of,

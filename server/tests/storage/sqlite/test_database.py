@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from pdpp_kernel.errors import QueryTimeout, StorageUnavailable
-from personal_server.app.background_work import damage_faults
+from personal_server.app.server_faults import damage_faults
 from personal_server.storage.derived import once
 from personal_server.storage.ports.snapshots import PastBudget
 from personal_server.storage.sql.driver import Session

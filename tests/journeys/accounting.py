@@ -53,7 +53,8 @@ def _is_beside(report: Data, skip: Data) -> bool:
     if skip["code"] == "too_large":
         return all("columns" in each["reason"] for each in skip["examples"])
     is_cut = skip["code"] == "truncated" and report["connector_key"] == "bank"
-    return is_cut or skip["code"] in BESIDE
+    is_entry = all(".qif " in each["where"] for each in skip["examples"])
+    return (is_cut and not is_entry) or skip["code"] in BESIDE
 
 
 def _lines_before(skip: Data) -> int:

@@ -7,10 +7,15 @@ from pathlib import Path
 
 import pytest
 
+from pdpp_sources.recipes.recipe_shelf import shipped_recipes
+from pdpp_sources.registry import SOURCES
 from server.tests.cli.import_machine import Machine
 from sources.tests.accounting import COUNTED
+from sources.tests.recipe_accounting import entries_of_recipe
 from sources.tests.specimens import SPECIMENS
 from sources.tests.specimens.files import Files, as_folder, as_zip
+from sources.tests.specimens.notes import APPLE, BEAR
+from sources.tests.specimens.recipes import RECIPE_SPECIMENS
 from tests.journeys.accounting import told
 
 _BREAD, _OVEN = f"Bread {'ab' * 16}", f"Oven {'0c' * 16}"
@@ -41,30 +46,50 @@ def test_every_page_and_every_row_of_a_notion_workspace_is_a_record(tmp_path: Pa
     assert {t["new"] for each in again["imports"] for t in each["streams"].values()} == {0}
 
 
-@pytest.mark.parametrize(
-    "key",
-    [
-        *(
-            "calendar",
-            "contacts",
-            "evernote",
-            "googlevoice",
-            "kindle",
-            "mail",
-            "meta",
-            "phone",
-            "slack",
-        ),
-        *("telegram", "tracks", "whatsapp"),
-    ],
-)
+# Notes as programs tell of them: what is a note there, by its file.
+OF_PROGRAMS: dict[str, tuple[Files, str]] = {
+    "bear": (BEAR, r".*/text\.(?:md|markdown|txt)"),
+    "apple_notes": (APPLE, r".*\.txt"),
+}
+
+
+def test_every_source_and_every_recipe_that_ships_is_counted() -> None:
+    assert COUNTED.keys() == {source.connector_key for source in SOURCES}
+    assert RECIPE_SPECIMENS.keys() == {recipe.connector_key for recipe in shipped_recipes()}
+
+
+def twice(files: Files, streams: frozenset[str], folder: Path) -> tuple[int, int]:
+    """How many entries an import tells of, and how many of those it stored.
+
+    It is made twice: the second tells as many, and stores none.
+    """
+    path, machine = as_folder(files, folder), Machine()
+    first, changed = told(machine, path, streams)
+    assert told(machine, path, streams) == (first, 0)
+    return first, changed
+
+
+@pytest.mark.parametrize("key", sorted(COUNTED))
 def test_every_entry_is_in_the_report_of_the_first_import_and_of_the_second(
     key: str, tmp_path: Path
 ) -> None:
     pattern, count, streams = COUNTED[key]
     counted = sum(count(b) for n, b in SPECIMENS[key].items() if re.fullmatch(pattern, n))
-    path, machine = as_folder(SPECIMENS[key], tmp_path), Machine()
-    first, changed = told(machine, path, streams)
-    again, changed_again = told(machine, path, streams)
-    assert (first, again, changed_again) == (counted, counted, 0)
+    told_first, changed = twice(SPECIMENS[key], streams, tmp_path)
+    assert told_first == counted
     assert 0 < changed <= counted
+
+
+@pytest.mark.parametrize("key", sorted(RECIPE_SPECIMENS))
+def test_every_entry_that_a_recipe_reads_is_in_both_reports(key: str, tmp_path: Path) -> None:
+    counted = entries_of_recipe(key, RECIPE_SPECIMENS[key])
+    told_first, changed = twice(RECIPE_SPECIMENS[key], frozenset(), tmp_path)
+    assert told_first == counted
+    assert 0 < changed <= counted
+
+
+@pytest.mark.parametrize("key", sorted(OF_PROGRAMS))
+def test_every_note_of_a_program_is_in_both_reports(key: str, tmp_path: Path) -> None:
+    files, pattern = OF_PROGRAMS[key]
+    counted = sum(bool(re.fullmatch(pattern, name)) for name in files)
+    assert twice(files, frozenset({"notes"}), tmp_path) == (counted, counted)

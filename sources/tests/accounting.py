@@ -168,6 +168,12 @@ def _named(value: Any, names: Iterable[str]) -> list[Any]:
     return own + [found for each in held.values() for found in _named(each, names)]
 
 
+def _in_telegram(body: bytes) -> int:
+    """Messages, and the parts of an account that are no chats."""
+    parts = json.loads(body).keys() if b'"about"' in body else set[str]()
+    return _objects("messages")(body) + len(parts - {"about", "chats", "left_chats"})
+
+
 def _in_database(*statements: str) -> Callable[[bytes], int]:
     """What statements count in a database; one whose tables it lacks counts nothing."""
 
@@ -378,7 +384,7 @@ COUNTED: dict[str, tuple[str, Callable[[bytes], int], frozenset[str]]] = {
         _in_whatsapp,
         frozenset({"messages"}),
     ),
-    "telegram": (r".*\.json", _objects("messages"), frozenset({"messages"})),
+    "telegram": (r".*\.json", _in_telegram, frozenset({"messages"})),
     "phone": (
         r".*\.xml",
         _lines(rb"<(?:sms|mms|call)\s"),

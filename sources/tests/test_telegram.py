@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from pdpp_kernel.source_item import Skipped
 from pdpp_sources.common.errors import ExportNotRecognized
 from pdpp_sources.telegram import is_telegram
 from sources.tests.reading import read_path, records_of, skips_of
@@ -34,7 +35,42 @@ def test_an_account(tmp_path: Path) -> None:
     loaf, voice = records_of(items, "files")
     assert loaf["blob_ref"]["size_bytes"] == 2
     assert (voice["filename"], voice["mime_type"]) == (None, "audio/ogg")
-    assert sorted(skips_of(items)) == ["bad_date", "missing_attachment"]
+    parts = ["unknown_record_type"] * 2
+    assert sorted(skips_of(items)) == ["bad_date", "missing_attachment", *parts]
+
+
+def test_what_an_account_has_beside_its_chats_is_named_with_how_much_it_is(tmp_path: Path) -> None:
+    contact = {"first_name": 'Ann "chats": {'}
+    account = {
+        "about": ACCOUNT["about"],
+        "personal_information": {"user_id": 100},
+        "profile_pictures": [{"photo": "a.jpg"}, {"photo": "b.jpg"}],
+        "contacts": {"about": "", "list": [contact] * 3},
+        "sessions": {"about": "", "list": []},
+        "chats": ACCOUNT["chats"],
+    }
+    items = read_path(as_folder({"result.json": as_json(account)}, tmp_path))
+    named = {
+        item.where.rpartition(", ")[2]: item.reason
+        for _, item in items
+        if isinstance(item, Skipped) and item.code == "unknown_record_type"
+    }
+    assert {name: str(reason).split()[0] for name, reason in named.items()} == {
+        "personal_information": "1",
+        "profile_pictures": "2",
+        "contacts": "3",
+    }
+    assert len(records_of(items, "messages")) == 5
+
+
+def test_an_account_without_chats_or_with_damage_before_them_is_told(tmp_path: Path) -> None:
+    account = {name: ACCOUNT[name] for name in ("about", "contacts")}
+    (tmp_path / "result.json").write_bytes(as_json(account))
+    assert skips_of(read_path(tmp_path / "result.json")) == ["unknown_record_type"]
+    broken = as_json(ACCOUNT).replace(b'"contacts": {', b'"contacts": {,')
+    items = read_path(as_folder({"result.json": broken}, tmp_path / "broken"))
+    assert "unknown_record_type" in skips_of(items)
+    assert len(records_of(items, "messages")) == 5
 
 
 def test_one_chat_with_its_files_beside_it(tmp_path: Path) -> None:

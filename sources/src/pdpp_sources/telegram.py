@@ -52,6 +52,7 @@ from pdpp_sources.common.source import (
 )
 from pdpp_sources.common.text import one_line, or_none, printable
 from pdpp_sources.common.times import from_epoch, from_iso
+from pdpp_sources.telegram_parts import other_parts
 
 _KINDS = rb"[a-z_]+_(?:chat|group|supergroup|channel)|saved_messages|replies|verification_codes"
 _CHAT = re.compile(
@@ -191,6 +192,8 @@ class _TelegramChat:
 def _read_member(member: ExportMember, export: Export) -> Iterator[SourceItem]:
     root, people = PurePosixPath(member.name).parent, _People()
     is_bare = _MESSAGES.match(member.head()) is not None
+    if _ACCOUNT.match(member.head()):
+        yield from other_parts(member)
     chat, lead, began = _chat_of(b"", export, root), b"", False
     if is_bare:
         name = one_line(PurePosixPath(member.name).stem, 200)

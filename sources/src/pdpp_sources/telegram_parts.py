@@ -1,0 +1,67 @@
+"""What an account's export from Telegram holds beside its chats: contacts, sessions, profile.
+
+No stream holds it, so each part is named with how many entries it has. Source: the order in which
+Telegram Desktop writes an account (chats come last).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import cast
+
+from pdpp_kernel.source_item import Data, Json, Skipped
+from pdpp_kernel.texts import counted, message
+from pdpp_sources.common import json_values
+from pdpp_sources.common.errors import BadRecord
+from pdpp_sources.common.export import ExportMember
+from pdpp_sources.common.json_stream import parse_object
+
+_CHATS = re.compile(rb'(?<!\\)"(?:left_)?chats"\s*:\s*[{\[]')
+_LARGEST_BYTES = 32 * 1024 * 1024
+_CHUNK_BYTES, _OVERLAP_BYTES = 1024 * 1024, 64
+_READ = frozenset({"about", "chats", "left_chats"})
+
+
+def other_parts(member: ExportMember) -> Iterator[Skipped]:
+    """Each part that stands before the chats of an account, named as not imported."""
+    before = _before_chats(member)
+    try:
+        if before is None:
+            raise BadRecord("too_large", "")
+        parts = parse_object(before)
+    except BadRecord:
+        reason = message("what stands before the chats cannot be read, so it is not imported")
+        yield Skipped(member.name, "unknown_record_type", reason, member.offset)
+        return
+    for name, value in parts.items():
+        if name in _READ or not (entries := _entries(value)):
+            continue
+        reason = message(
+            "%(entries)s beside your chats: this part of the export is not imported",
+            entries=counted(entries, "entry", "entries"),
+        )
+        where = f"{member.name}, {name}"
+        yield Skipped(where, "unknown_record_type", reason, member.offset)
+
+
+def _before_chats(member: ExportMember) -> bytes | None:
+    """The object up to its chats, closed behind what comes before them; None of one too long."""
+    read = b""
+    with member.open() as stream:
+        while chunk := stream.read(_CHUNK_BYTES):
+            start = max(0, len(read) - _OVERLAP_BYTES)
+            read += chunk
+            if match := _CHATS.search(read, start):
+                return read[: match.start()].rstrip().rstrip(b",") + b"}"
+            if len(read) > _LARGEST_BYTES:
+                return None
+    return read
+
+
+def _entries(value: Json) -> int:
+    """How many entries a part has: those of its list, else itself."""
+    if isinstance(value, dict):
+        part = cast("Data", value)
+        return len(json_values.things(part, "list")) if "list" in part else int(bool(part))
+    return len(value) if isinstance(value, list) else int(value is not None)

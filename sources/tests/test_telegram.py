@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from pdpp_kernel.source_item import Skipped
+from pdpp_kernel.source_item import Data, Skipped
 from pdpp_sources.common.errors import ExportNotRecognized
 from pdpp_sources.telegram import is_telegram
 from sources.tests.reading import read_path, records_of, skips_of
@@ -41,7 +41,7 @@ def test_an_account(tmp_path: Path) -> None:
 
 def test_what_an_account_has_beside_its_chats_is_named_with_how_much_it_is(tmp_path: Path) -> None:
     contact = {"first_name": 'Ann "chats": {'}
-    account = {
+    account: Data = {
         "about": ACCOUNT["about"],
         "personal_information": {"user_id": 100},
         "profile_pictures": [{"photo": "a.jpg"}, {"photo": "b.jpg"}],
@@ -64,7 +64,7 @@ def test_what_an_account_has_beside_its_chats_is_named_with_how_much_it_is(tmp_p
 
 
 def test_an_account_without_chats_or_with_damage_before_them_is_told(tmp_path: Path) -> None:
-    account = {name: ACCOUNT[name] for name in ("about", "contacts")}
+    account: Data = {name: ACCOUNT[name] for name in ("about", "contacts")}
     (tmp_path / "result.json").write_bytes(as_json(account))
     assert skips_of(read_path(tmp_path / "result.json")) == ["unknown_record_type"]
     broken = as_json(ACCOUNT).replace(b'"contacts": {', b'"contacts": {,')

@@ -4,6 +4,7 @@ from pathlib import Path
 import pytest
 
 from pdpp_kernel.source_item import Data
+from pdpp_sources.browser import layouts
 from sources.tests.reading import read_path, records_of, skips_of
 from sources.tests.specimens import browser
 from sources.tests.specimens.databases import database
@@ -82,6 +83,48 @@ def test_the_backup_of_firefox_is_read(tmp_path: Path) -> None:
     [found] = records_of(read_path(tmp_path))
     assert (found["title"], found["folder"]) == ("Example", "menu")
     assert found["added_at"] == "2024-04-01T19:33:20Z"
+
+
+def deep(leaf: Data, children: str, levels: int = 300) -> Data:
+    """A bookmark within so many folders without a name."""
+    node = leaf
+    for _ in range(levels):
+        node = {"type": "folder", "typeCode": 2, children: [node, None]}
+    return node
+
+
+def test_no_folder_is_too_deep_and_what_is_no_bookmark_in_one_is_named(tmp_path: Path) -> None:
+    url = "https://example.org/"
+    chromium = {"checksum": "0", "roots": {"bookmark_bar": deep({"url": url}, "children")}}
+    (tmp_path / "Bookmarks").write_text(json.dumps(chromium))
+    firefox = {"guid": "root________", **deep({"typeCode": 1, "uri": url}, "children")}
+    (tmp_path / "backup.json").write_text(json.dumps(firefox))
+    for name, nothings in {"Bookmarks": 300, "backup.json": 300}.items():
+        items = read_path(tmp_path / name)
+        assert [data["url"] for data in records_of(items)] == [url]
+        assert skips_of(items) == ["bad_record"] * nothings
+
+
+def test_tags_of_a_backup_and_of_a_page_are_kept(tmp_path: Path) -> None:
+    leaf = {"typeCode": 1, "uri": "https://example.org/", "tags": "flour,rye bread"}
+    root: Data = {"guid": "root________", "typeCode": 2, "children": [leaf]}
+    (tmp_path / "backup.json").write_text(json.dumps(root))
+    page = (
+        b'<!DOCTYPE NETSCAPE-Bookmark-file-1>\n<DT><A HREF="https://a.example" TAGS="a, b,a">A</A>'
+    )
+    (tmp_path / "page.html").write_bytes(page)
+    tags = {data["url"]: data["tags"] for data in records_of(read_path(tmp_path))}
+    assert tags == {"https://example.org/": ["flour", "rye bread"], "https://a.example": ["a", "b"]}
+
+
+def test_folders_beyond_those_that_are_kept_in_memory_are_told(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(layouts, "_MOST_FOLDERS", 3)
+    items = read_path(home / "Firefox")
+    assert "beyond_bounds" in skips_of(items)
+    assert "beyond_bounds" not in skips_of(read_path(home / "Chrome"))
+    assert len(records_of(items, "bookmarks")) == 2  # that of the tag, whose folder is not known
 
 
 def test_the_first_layouts_are_read(tmp_path: Path) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import plistlib
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from typing import BinaryIO, cast
@@ -23,7 +24,7 @@ from pdpp_sources.common.text import decoded, one_line, or_none, printable, unes
 LARGEST_FILE_BYTES = 64 * 1024 * 1024
 LONGEST_LINE_BYTES = 1024 * 1024
 LONGEST_TITLE_CHARS = 16 * 1024
-_DEEPEST = 100
+_DEEPEST = 100  # so many headings of a page, the innermost
 _CHROMIUM = re.compile(rb'\s*\{.{0,400}?"roots"\s*:\s*\{', re.DOTALL)
 _FIREFOX = re.compile(rb'\s*\{\s*"guid"\s*:\s*"root________"')
 _PLIST = re.compile(rb"bplist00|\s*<\?xml[^>]*>\s*<!DOCTYPE plist", re.DOTALL)
@@ -86,21 +87,58 @@ def _json(content: bytes) -> Iterator[partial[Data]]:
     """Chromium's `roots`, and Firefox's own backup. Raises: BadRecord."""
     whole = parse_object(content)
     roots = json_values.inner(whole, "roots")
-    if roots:
-        for root in roots.values():
-            if isinstance(root, dict):
-                yield from _chromium(cast(Data, root), (), 0)
-    else:
-        yield from _firefox(whole, (), 0)
+    for root in roots.values():
+        if isinstance(root, dict):
+            yield from _leaves(cast(Data, root), _CHROMIUM_TREE)
+    if not roots:
+        yield from _leaves(whole, _FIREFOX_TREE)
 
 
-def _chromium(node: Data, folder: tuple[str, ...], depth: int) -> Iterator[partial[Data]]:
-    if "children" in node and depth < _DEEPEST:
-        name = json_values.line(node, "name")
-        for child in json_values.objects(node, "children"):
-            yield from _chromium(child, (*folder, name) if name else folder, depth + 1)
-    elif node.get("type") != "folder":
-        yield partial(_chromium_bookmark, node, folder)
+@dataclass(frozen=True, slots=True)
+class _Tree:
+    """How a browser lays out its folders: the members that a node has, and what a leaf is.
+
+    Shapes: `is_leaf` says that a node without nodes is a bookmark; `passed_by` that one is read
+        with others.
+    """
+
+    children: str
+    title: str
+    build: Callable[[Data, tuple[str, ...]], Data]
+    is_leaf: Callable[[Data], bool]
+    is_root_named: bool = False
+    passed_by: Callable[[Data], bool] = lambda _: False
+
+
+def _leaves(root: Data, tree: _Tree) -> Iterator[partial[Data]]:
+    """The bookmarks below a node, however deep, with the folders that they lie in."""
+    rest: list[Iterator[Json]] = []
+    folders: list[tuple[str, ...]] = []
+
+    def enter(node: Data, around: tuple[str, ...], *, is_named: bool) -> None:
+        name = json_values.line(node, tree.title) if is_named else None
+        rest.append(iter(json_values.things(node, tree.children)))
+        folders.append((*around, name) if name else around)
+
+    enter(root, (), is_named=tree.is_root_named)
+    while rest:
+        for value in rest[-1]:
+            if not isinstance(value, dict):
+                yield partial(_no_object)
+            elif tree.passed_by(node := cast(Data, value)):
+                continue
+            elif tree.children in node:
+                enter(node, folders[-1], is_named=True)
+                break
+            elif tree.is_leaf(node):
+                yield partial(tree.build, node, folders[-1])
+        else:
+            rest.pop()
+            folders.pop()
+
+
+def _no_object() -> Data:
+    raise BadRecord("bad_record", "the entry is not an object")
 
 
 def _chromium_bookmark(node: Data, folder: tuple[str, ...]) -> Data:
@@ -114,17 +152,6 @@ def _chromium_bookmark(node: Data, folder: tuple[str, ...]) -> Data:
     )
 
 
-def _firefox(node: Data, folder: tuple[str, ...], depth: int) -> Iterator[partial[Data]]:
-    if node.get("guid") == "tags________":
-        return
-    if "children" in node and depth < _DEEPEST:
-        name = json_values.line(node, "title") if depth else None
-        for child in json_values.objects(node, "children"):
-            yield from _firefox(child, (*folder, name) if name else folder, depth + 1)
-    elif node.get("typeCode") == 1:
-        yield partial(_firefox_bookmark, node, folder)
-
-
 def _firefox_bookmark(node: Data, folder: tuple[str, ...]) -> Data:
     added, modified = (json_values.whole(node, n) for n in ("dateAdded", "lastModified"))
     unit = UNIX["microseconds"]
@@ -134,7 +161,7 @@ def _firefox_bookmark(node: Data, folder: tuple[str, ...]) -> Data:
         " / ".join(folder),
         unit.instant(added) if added else None,
         unit.instant(modified) if modified else None,
-    )
+    ) | {"tags": _tags(json_values.text(node, "tags"))}
 
 
 def _safari(content: bytes) -> Iterator[partial[Data]]:
@@ -153,16 +180,7 @@ def _safari(content: bytes) -> Iterator[partial[Data]]:
     ):
         raise BadRecord("damaged_file", "the file is not a readable property list") from None
     if isinstance(whole, dict):
-        yield from _safari_nodes(cast(Data, whole), (), 0)
-
-
-def _safari_nodes(node: Data, folder: tuple[str, ...], depth: int) -> Iterator[partial[Data]]:
-    if node.get("WebBookmarkType") == "WebBookmarkTypeLeaf":
-        yield partial(_safari_bookmark, node, folder)
-    elif depth < _DEEPEST:
-        name = json_values.line(node, "Title") if depth else None
-        for child in json_values.objects(node, "Children"):
-            yield from _safari_nodes(child, (*folder, name) if name else folder, depth + 1)
+        yield from _leaves(cast(Data, whole), _SAFARI_TREE)
 
 
 def _safari_bookmark(node: Data, folder: tuple[str, ...]) -> Data:
@@ -180,6 +198,28 @@ def _safari_bookmark(node: Data, folder: tuple[str, ...]) -> Data:
 
 def _utc(moment: datetime) -> str:
     return moment.replace(tzinfo=UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+
+
+_CHROMIUM_TREE = _Tree(
+    "children",
+    "name",
+    _chromium_bookmark,
+    lambda node: node.get("type") != "folder",
+    is_root_named=True,
+)
+_FIREFOX_TREE = _Tree(
+    "children",
+    "title",
+    _firefox_bookmark,
+    lambda node: node.get("typeCode") == 1,
+    passed_by=lambda node: node.get("guid") == "tags________",
+)
+_SAFARI_TREE = _Tree(
+    "Children",
+    "Title",
+    _safari_bookmark,
+    lambda node: node.get("WebBookmarkType") == "WebBookmarkTypeLeaf",
+)
 
 
 def _page(member: ExportMember) -> Iterator[SourceItem]:
@@ -228,7 +268,14 @@ def _page_items(link: str, title: str, folders: list[str], position: int) -> lis
     folder = " / ".join(filter(None, folders))
     added, modified = (_counted(facts.get(name)) for name in ("add_date", "last_modified"))
     record = bookmark(url, or_none(_words(title)), folder, added, modified)
+    record["tags"] = _tags(facts.get("tags"))
     return [SourceRecord("bookmarks", record, position)]
+
+
+def _tags(text: str | None) -> list[str]:
+    """Tags as browsers list them: with commas."""
+    tags = (one_line(printable(tag)) for tag in (text or "").split(","))
+    return list(dict.fromkeys(filter(None, tags)))
 
 
 def _counted(text: str | None) -> str | None:

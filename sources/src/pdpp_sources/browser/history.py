@@ -9,11 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from pdpp_kernel.source_item import Skipped, SourceItem, SourceRecord
+from pdpp_kernel.texts import message
 from pdpp_sources.browser.history_records import Row
 from pdpp_sources.browser.layouts import Rows, layout_of
 from pdpp_sources.common.database import DatabaseUnreadable, ForeignDatabase, RowTooLarge, opened
 from pdpp_sources.common.export import Export, ExportMember
 from pdpp_sources.common.source import one_record
+
+_TOO_MANY_FOLDERS = message(
+    "there are too many folders or tags: some bookmarks were imported without theirs"
+)
 
 
 def is_history(database: ForeignDatabase) -> bool:
@@ -32,6 +37,9 @@ def read_history(export: Export, member: ExportMember) -> Iterator[SourceItem]:
                     position_text = f"{member.name}, {rows.table}, row {number}"
                     yield from _row_items(rows, row, position_text, position)
                     position += 1
+                if rows.is_cut:
+                    where = f"{member.name}, {rows.table}"
+                    yield Skipped(where, "beyond_bounds", _TOO_MANY_FOLDERS, position)
     except DatabaseUnreadable:
         yield Skipped(member.name, "damaged_file", "the rest of the file cannot be read", position)
 

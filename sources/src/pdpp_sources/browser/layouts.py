@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 
 from pdpp_kernel.source_item import Data
@@ -58,13 +58,23 @@ class Rows:
     """What is asked of a table, and the records that each of its rows becomes.
 
     Shapes: `columns` and `joins` name a column as `t.name` or `j.name`; those of which a database
-        has no such column are null.
+        has no such column are null; `is_cut` says that folders or tags beside them were too many.
     """
 
     table: str
     columns: Mapping[str, str]
     build: Callable[[Row], Iterator[tuple[str, Data]]]
     joins: tuple[tuple[str, str, str], ...] = ()
+    is_cut: bool = False
+
+
+@dataclass(slots=True)
+class _Folders:
+    """The path of each folder of bookmarks by its number, and the tags of pages by theirs."""
+
+    paths: Mapping[int, str] = field(default_factory=dict[int, str])
+    tags: Mapping[int, list[str]] = field(default_factory=dict[int, list[str]])
+    is_cut: bool = False
 
 
 def layout_of(database: ForeignDatabase) -> tuple[Rows, ...]:
@@ -74,7 +84,8 @@ def layout_of(database: ForeignDatabase) -> tuple[Rows, ...]:
         layout = _chromium()
     elif {"moz_places", "moz_historyvisits"} <= tables:
         folders = _folders_of(database, "moz_bookmarks", _FIREFOX_FOLDER)
-        layout = _firefox(folders, _tags_of(database, folders))
+        _keep_tags(database, folders)
+        layout = _firefox(folders)
     elif {"history", "visits"} <= tables and "history_guid" in database.column_names("visits"):
         layout = _old_android(_folders_of(database, "bookmarks", _OLD_ANDROID_FOLDER))
     elif {"history_items", "history_visits"} <= tables:
@@ -129,7 +140,7 @@ def _chromium() -> tuple[Rows, ...]:
     return visits, searches, downloads
 
 
-def _firefox(folders: Mapping[int, str], tags: Mapping[int, list[str]]) -> tuple[Rows, ...]:
+def _firefox(folders: _Folders) -> tuple[Rows, ...]:
     visits = Rows(
         "moz_historyvisits",
         {
@@ -160,8 +171,9 @@ def _firefox(folders: Mapping[int, str], tags: Mapping[int, list[str]]) -> tuple
             "page_title": "u.title",
             "page": "t.fk",
         },
-        partial(bookmark_records, folders, tags),
+        partial(bookmark_records, folders.paths, folders.tags),
         (("u", "moz_places", "u.id = t.fk"),),
+        folders.is_cut,
     )
     searches = Rows(
         "moz_places_metadata",
@@ -175,38 +187,44 @@ def _firefox(folders: Mapping[int, str], tags: Mapping[int, list[str]]) -> tuple
     return visits, bookmarks, searches
 
 
-def _tags_of(database: ForeignDatabase, folders: Mapping[int, str]) -> Mapping[int, list[str]]:
+def _keep_tags(database: ForeignDatabase, folders: _Folders) -> None:
     """The tags of each page by its number: folders of their own, in which it lies again."""
     tags: dict[int, list[str]] = {}
-    if not any(name.startswith(FIREFOX_TAGS) for name in folders.values()):
-        return tags
+    if not any(name.startswith(FIREFOX_TAGS) for name in folders.paths.values()):
+        return
     for row in database.rows("moz_bookmarks", {"page": "t.fk", "folder": "t.parent"}):
-        if isinstance(row, dict) and isinstance(row["page"], int) and len(tags) < _MOST_FOLDERS:
-            folder = folders.get(row["folder"], "") if isinstance(row["folder"], int) else ""
-            if folder.startswith(FIREFOX_TAGS):
-                tags.setdefault(row["page"], []).append(folder.removeprefix(FIREFOX_TAGS + "/"))
-    return tags
+        if isinstance(row, RowTooLarge) or not isinstance(page := row["page"], int):
+            continue
+        folder = folders.paths.get(row["folder"], "") if isinstance(row["folder"], int) else ""
+        if folder.startswith(FIREFOX_TAGS):
+            if page in tags or len(tags) < _MOST_FOLDERS:
+                tags.setdefault(page, []).append(folder.removeprefix(FIREFOX_TAGS + "/"))
+            else:
+                folders.is_cut = True
+    folders.tags = tags
 
 
 _FIREFOX_FOLDER = {"id": "t.id", "parent": "t.parent", "title": "t.title", "guid": "t.guid"}
 _OLD_ANDROID_FOLDER = {"id": "t._id", "parent": "t.parent", "title": "t.title", "guid": "t.guid"}
 
 
-def _folders_of(
-    database: ForeignDatabase, table: str, columns: Mapping[str, str]
-) -> Mapping[int, str]:
-    """The path of each folder of bookmarks by its number."""
+def _folders_of(database: ForeignDatabase, table: str, columns: Mapping[str, str]) -> _Folders:
+    """The path of each folder of bookmarks, as far as they are not too many."""
     names = set(database.column_names(table))
     if not {column.removeprefix("t.") for column in columns.values()} <= names:
-        return {}
+        return _Folders()
     nodes: dict[int, tuple[Cell, str, Cell]] = {}
+    is_cut = False
     for row in database.rows(table, {**columns, "kind": "t.type"}):
-        if isinstance(row, RowTooLarge) or row["kind"] not in (0, 2) or len(nodes) > _MOST_FOLDERS:
-            continue
-        if isinstance(number := row["id"], int):
-            name = _FIREFOX_ROOTS.get(str(row["guid"])) or printed_line(row["title"]) or ""
-            nodes[number] = (row["parent"], name, row["guid"])
-    return {number: _path(nodes, number) for number in nodes}
+        if isinstance(row, RowTooLarge):
+            is_cut = True
+        elif row["kind"] in (0, 2) and isinstance(number := row["id"], int):
+            if len(nodes) < _MOST_FOLDERS:
+                name = _FIREFOX_ROOTS.get(str(row["guid"])) or printed_line(row["title"]) or ""
+                nodes[number] = (row["parent"], name, row["guid"])
+            else:
+                is_cut = True
+    return _Folders({number: _path(nodes, number) for number in nodes}, is_cut=is_cut)
 
 
 def _path(nodes: Mapping[int, tuple[Cell, str, Cell]], number: int) -> str:
@@ -224,7 +242,7 @@ def _path(nodes: Mapping[int, tuple[Cell, str, Cell]], number: int) -> str:
     return " / ".join(reversed(names))
 
 
-def _old_android(folders: Mapping[int, str]) -> tuple[Rows, ...]:
+def _old_android(folders: _Folders) -> tuple[Rows, ...]:
     """Firefox for Android until 2020."""
     visits = Rows(
         "visits",
@@ -242,7 +260,8 @@ def _old_android(folders: Mapping[int, str]) -> tuple[Rows, ...]:
             "modified": "t.modified",
             "url": "t.url",
         },
-        partial(bookmark_records, folders, {}),
+        partial(bookmark_records, folders.paths, {}),
+        is_cut=folders.is_cut,
     )
     columns = {"term": "t.query", "time": "t.date"}
     return visits, bookmarks, Rows("searchhistory", columns, partial(search_records, None))

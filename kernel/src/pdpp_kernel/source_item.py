@@ -98,7 +98,9 @@ class TextState(StrEnum):
     WAITING = "waiting"  # stored, and not looked at yet
     READ = "read"
     CUT = "cut"  # its first part only: it is longer, or takes longer, than any file should
-    EMPTY = "empty"  # nothing is written in it, as in a scan
+    EMPTY = "empty"  # nothing is written in it
+    NO_WORDS = "no_words"  # a PDF without text, in whose pictures no words were found
+    PICTURES_UNREAD = "pictures_unread"  # read but for its pictures, for which Tesseract is missing
     OTHER_KIND = "other_kind"  # a kind of which no text is read
     ENCRYPTED = "encrypted"
     DAMAGED = "damaged_file"  # `text` holds what could be read

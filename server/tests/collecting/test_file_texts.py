@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from base64 import b64encode
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
@@ -85,6 +85,15 @@ def of_a_loaf(*_: object) -> FileText:
     return FileText(TextState.READ, "A loaf")
 
 
+def saying(state: TextState) -> Callable[..., FileText]:
+    """Whoever reads no words."""
+
+    def text_of(*_: object) -> FileText:
+        return FileText(state)
+
+    return text_of
+
+
 def unread(*_: object) -> FileText:
     raise AssertionError("a file was read again")
 
@@ -129,6 +138,35 @@ def test_a_picture_is_read_once_tesseract_is_there(
     with reading(unread):
         machine.streams(path)
     assert texts(machine.store)["photo.jpg"] == ("read", "A loaf")
+
+
+@pytest.mark.parametrize("state", [TextState.PICTURES_UNREAD, TextState.EMPTY])
+def test_a_scan_is_read_once_tesseract_is_there(
+    state: TextState, machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = written(tmp_path, mail(BILL))
+    with reading(saying(state)):
+        machine.streams(path)
+    assert texts(machine.store)["bill.pdf"] == (state, None)
+    if state is TextState.PICTURES_UNREAD:  # which says that it has been looked for pictures
+        with reading(unread):
+            machine.streams(path)
+    monkeypatch.setattr(picture_languages, "language_folder", lambda: tmp_path)
+    with reading(of_a_loaf):
+        tally = machine.streams(path)["attachments"]
+    assert (tally["updated"], tally["texts"]) == (1, {"read": 1})
+    with reading(unread):
+        machine.streams(path)
+    assert texts(machine.store)["bill.pdf"] == ("read", "A loaf")
+
+
+def test_a_scan_without_words_is_read_once(machine: Machine, tmp_path: Path) -> None:
+    path = written(tmp_path, mail(BILL))
+    with reading(saying(TextState.NO_WORDS)):
+        machine.streams(path)
+    with reading(unread):
+        machine.streams(path)
+    assert texts(machine.store)["bill.pdf"] == ("no_words", None)
 
 
 def test_the_same_bytes_are_read_once_in_a_batch(machine: Machine, tmp_path: Path) -> None:

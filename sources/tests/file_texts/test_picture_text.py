@@ -8,7 +8,7 @@ from io import BytesIO
 import pytest
 
 from pdpp_kernel.source_item import FileText, TextState
-from pdpp_sources.file_texts import picture_text
+from pdpp_sources.file_texts import pdf, picture_text
 from pdpp_sources.file_texts.reader import read_text
 from pdpp_sources.reader_process import CostlyPlaces, ReaderProcess
 from sources.tests.specimens import documents
@@ -106,6 +106,55 @@ def test_a_scan_that_lies_among_the_words_of_a_page_is_read() -> None:
 @pytest.mark.parametrize("content", [PNG_HEAD, PNG_HEAD + b"\x00" * 1000, b"\xff\xd8\xff" * 99])
 def test_a_damaged_picture_is_told(content: bytes) -> None:
     assert read_text(content, "image/png", "a.png").state is TextState.DAMAGED
+
+
+def page_with(resources: bytes, words: bytes, *objects: bytes) -> bytes:
+    """A PDF of one page."""
+    return documents.pdf_of(
+        [
+            b"<< /Type /Catalog /Pages 2 0 R >>",
+            b"<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
+            b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents 4 0 R"
+            b" /Resources %s >>" % resources,
+            b"<< /Length %d >>\nstream\n%s\nendstream" % (len(words), words),
+            *objects,
+        ]
+    )
+
+
+def picture_of(side: int) -> bytes:
+    """A white picture in a PDF."""
+    content = zlib.compress(b"\xff" * (side * side))
+    head = b"<< /Subtype /Image /Width %d /Height %d /BitsPerComponent 8" % (side, side)
+    head += b" /ColorSpace /DeviceGray /Filter /FlateDecode /Length %d >>" % len(content)
+    return head + b"\nstream\n" + content + b"\nendstream"
+
+
+@pytest.mark.parametrize(
+    ("side", "state"), [(200, TextState.PICTURES_UNREAD), (20, TextState.NO_WORDS)]
+)
+def test_without_tesseract_a_scan_is_told_to_be_unread(
+    side: int, state: TextState, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pdf, "language_folder", lambda: None)
+    scanned = page_with(b"<< /XObject << /I 5 0 R >> >>", b"/I Do", picture_of(side))
+    assert read_text(scanned, "application/pdf", "scan.pdf") == FileText(state)
+
+
+def test_without_tesseract_a_mail_with_a_picture_is_told_to_be_read_in_part(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(picture_text, "language_folder", lambda: None)
+    mail = b'Subject: a\nContent-Type: multipart/mixed; boundary="b"\n\n--b\n\nwords\n--b\n'
+    mail += b"Content-Type: image/png\nContent-Transfer-Encoding: base64\n\niVBORw0KGgo=\n--b--\n"
+    text = read_text(mail, "message/rfc822", "a.eml")
+    assert (text.state, "words" in str(text.text)) == (TextState.PICTURES_UNREAD, True)
+
+
+@needs_tesseract
+def test_a_scan_without_words_is_not_one_that_was_not_read() -> None:
+    blank = page_with(b"<< /XObject << /I 5 0 R >> >>", b"/I Do", picture_of(200))
+    assert read_text(blank, "application/pdf", "a.pdf") == FileText(TextState.NO_WORDS)
 
 
 def test_without_tesseract_a_picture_is_of_another_kind(monkeypatch: pytest.MonkeyPatch) -> None:

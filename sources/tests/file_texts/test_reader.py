@@ -76,7 +76,7 @@ NOTHING = {
     "nothing in a document": (b"", "application/msword", "a.doc", TextState.EMPTY),
     "a PDF that is none": (b"Content-Type: x", "application/pdf", "a.pdf", TextState.DAMAGED),
     "blanks only": (b" \n\t\n ", "text/plain", "a.txt", TextState.EMPTY),
-    "a scan": (documents.pdf(""), "application/pdf", "scan.pdf", TextState.EMPTY),
+    "a PDF without text": (documents.pdf(""), "application/pdf", "a.pdf", TextState.NO_WORDS),
     "a picture": (b"GIF89a\0\0", "image/gif", "a.gif", TextState.OTHER_KIND),
     "a picture called text": (
         b"\x89PNG\r\n\x1a\n\0\0",

@@ -101,15 +101,15 @@ class FileTexts:
         if "blob_id" not in reference:
             return {}
         kind = str(data.get("mime_type") or reference.get("mime_type") or "").lower()
-        if is_silent := kind.startswith(_SILENT):
-            from pdpp_kernel.system.picture_languages import reads  # noqa: PLC0415 (of few files)
-
-            is_silent = not reads(kind)
         before: Mapping[str, object] = {} if stored is None else stored.data
         is_same = self._reference(before).get("blob_id") == reference["blob_id"]
-        # of a picture, which comes to be read once the languages are installed
-        due_again = TextState.OTHER_KIND if kind.startswith("image/") and not is_silent else None
-        if is_same and before.get(TEXT_STATE) not in (None, due_again):
+        state = before.get(TEXT_STATE) if is_same else None
+        if (is_silent := kind.startswith(_SILENT)) or state not in (None, TextState.READ):
+            from personal_server.collecting import pictures_due  # noqa: PLC0415 (of few files)
+
+            is_silent = is_silent and not pictures_due.are_read(kind)
+            state = None if pictures_due.are_due(state, kind, reference) else state
+        if state is not None:
             return {n: before[n] for n in (TEXT, TEXT_STATE) if n in before}
         if is_silent:
             self.counts[TextState.OTHER_KIND.value] += 1

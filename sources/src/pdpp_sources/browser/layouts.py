@@ -69,7 +69,7 @@ class Rows:
 
 
 @dataclass(slots=True)
-class _Folders:
+class _BookmarkFolders:
     """The path of each folder of bookmarks by its number, and the tags of pages by theirs."""
 
     paths: Mapping[int, str] = field(default_factory=dict[int, str])
@@ -140,7 +140,7 @@ def _chromium() -> tuple[Rows, ...]:
     return visits, searches, downloads
 
 
-def _firefox(folders: _Folders) -> tuple[Rows, ...]:
+def _firefox(folders: _BookmarkFolders) -> tuple[Rows, ...]:
     visits = Rows(
         "moz_historyvisits",
         {
@@ -187,7 +187,7 @@ def _firefox(folders: _Folders) -> tuple[Rows, ...]:
     return visits, bookmarks, searches
 
 
-def _keep_tags(database: ForeignDatabase, folders: _Folders) -> None:
+def _keep_tags(database: ForeignDatabase, folders: _BookmarkFolders) -> None:
     """The tags of each page by its number: folders of their own, in which it lies again."""
     tags: dict[int, list[str]] = {}
     if not any(name.startswith(FIREFOX_TAGS) for name in folders.paths.values()):
@@ -208,11 +208,13 @@ _FIREFOX_FOLDER = {"id": "t.id", "parent": "t.parent", "title": "t.title", "guid
 _OLD_ANDROID_FOLDER = {"id": "t._id", "parent": "t.parent", "title": "t.title", "guid": "t.guid"}
 
 
-def _folders_of(database: ForeignDatabase, table: str, columns: Mapping[str, str]) -> _Folders:
+def _folders_of(
+    database: ForeignDatabase, table: str, columns: Mapping[str, str]
+) -> _BookmarkFolders:
     """The path of each folder of bookmarks, as far as they are not too many."""
     names = set(database.column_names(table))
     if not {column.removeprefix("t.") for column in columns.values()} <= names:
-        return _Folders()
+        return _BookmarkFolders()
     nodes: dict[int, tuple[Cell, str, Cell]] = {}
     is_cut = False
     for row in database.rows(table, {**columns, "kind": "t.type"}):
@@ -224,7 +226,7 @@ def _folders_of(database: ForeignDatabase, table: str, columns: Mapping[str, str
                 nodes[number] = (row["parent"], name, row["guid"])
             else:
                 is_cut = True
-    return _Folders({number: _path(nodes, number) for number in nodes}, is_cut=is_cut)
+    return _BookmarkFolders({number: _path(nodes, number) for number in nodes}, is_cut=is_cut)
 
 
 def _path(nodes: Mapping[int, tuple[Cell, str, Cell]], number: int) -> str:
@@ -242,7 +244,7 @@ def _path(nodes: Mapping[int, tuple[Cell, str, Cell]], number: int) -> str:
     return " / ".join(reversed(names))
 
 
-def _old_android(folders: _Folders) -> tuple[Rows, ...]:
+def _old_android(folders: _BookmarkFolders) -> tuple[Rows, ...]:
     """Firefox for Android until 2020."""
     visits = Rows(
         "visits",

@@ -42,6 +42,7 @@ class Draft:
         self._left = longest_chars
         self._until = time.process_time() + most_seconds
         self.is_damaged = False  # something before the end could not be read
+        self.has_unread_pictures = False  # which Tesseract would read
 
     def add(self, piece: str) -> None:
         """Lay a piece to the rest. Raises: EnoughRead."""

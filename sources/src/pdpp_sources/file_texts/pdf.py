@@ -27,13 +27,13 @@ def read_pdf(content: bytes, draft: Draft) -> None:
 
     Raises: NoText, EnoughRead.
     """
-    reader, too_large = _opened(content), None
+    reader, too_large, has_words = _opened(content), None, False
     for number in range(len(reader.pages)):
         draft.goes_on()
         try:
             page = reader.pages[number].extract_text()
-            if not page.strip() and language_folder() is not None:
-                page = "\n".join(map(words_of, _pictures(reader.pages[number])))
+            if not page.strip():
+                page = _words_of_pictures(reader.pages[number], draft)
         except (MemoryError, EnoughRead):
             raise
         except NoText as reason:  # of its picture; the other pages are read
@@ -42,8 +42,29 @@ def read_pdf(content: bytes, draft: Draft) -> None:
             draft.is_damaged = True
         else:
             draft.add(page + "\n\n")
+            has_words |= not page.isspace() and bool(page)
     if too_large is not None:
         raise too_large
+    if not has_words and not draft.is_damaged:
+        raise NoText(TextState.NO_WORDS)
+
+
+def _words_of_pictures(page: PageObject, draft: Draft) -> str:
+    """The words of a scan, which a draft is told of where they cannot be read. Raises: NoText."""
+    if language_folder() is not None:
+        return "\n".join(map(words_of, _pictures(page)))
+    draft.has_unread_pictures |= _has_pictures(page)
+    return ""
+
+
+def _has_pictures(page: PageObject) -> bool:
+    """Whether a page shows pictures as large as a scan; of one among its words that is unknown."""
+    try:
+        places = [[each] if isinstance(each, str) else each for each in page.images.keys()]  # noqa: SIM118 (not those of a mapping)
+        sizes = [min(_size_of(page, place)) for place in places]
+    except ImportError:  # what opens pictures is missing, and one lies among the words
+        return True
+    return any(size == 0 or size >= _SMALLEST_SIDE for size in sizes)
 
 
 def _pictures(page: PageObject) -> Iterator[Image]:

@@ -36,6 +36,7 @@ def is_picture(content: bytes) -> bool:
 def read_picture(content: bytes, draft: Draft) -> None:
     """Lay the words of a picture to the draft, of all its pages. Raises: NoText, EnoughRead."""
     if language_folder() is None:
+        draft.has_unread_pictures = True
         raise NoText(TextState.OTHER_KIND)
     from PIL import Image, ImageSequence  # noqa: PLC0415 (of the extra)
 

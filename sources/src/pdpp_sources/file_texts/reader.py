@@ -58,6 +58,8 @@ def read_text(content: bytes, mime_type: str | None, filename: str | None) -> Fi
     text = draft.finished()
     if state is TextState.READ and draft.is_damaged:
         state = TextState.DAMAGED
+    if draft.has_unread_pictures and state in (TextState.READ, TextState.NO_WORDS):
+        state = TextState.PICTURES_UNREAD
     if state is TextState.READ and not text:
         state = TextState.EMPTY
     return FileText(state, text or None)

@@ -57,6 +57,11 @@ def test_a_message_of_a_page_says_what_the_json_would(tmp_path: Path) -> None:
         ("9 de octubre de 2025, 8:09:15 a. m.", "2025-10-09T06:09:15Z"),
         ("02. Juni 2024 22:20", "2024-06-02T20:20:00Z"),
         ("12 дек 2022 г., 14:05", "2022-12-12T13:05:00Z"),
+        ("Thursday, September 22, 2011 at 3:09pm EDT", "2011-09-22T19:09:00Z"),
+        ("31. heinäkuuta 2016 kello 21:05 UTC+03", "2016-07-31T18:05:00Z"),
+        ("3. december 2015 kl. 10:29 UTC+01", "2015-12-03T09:29:00Z"),
+        ("27 martie 2017 la 20:22 UTC+03", "2017-03-27T17:22:00Z"),
+        ("Friday, 19 June 2015 at 19:17 UTC+02", "2015-06-19T17:17:00Z"),
     ],
 )
 def test_times_are_of_the_language_and_the_zone_of_the_owner(

@@ -25,6 +25,8 @@ from pdpp_sources.common.page_dates import parse_page_date
         ("2 mrt. 2024 13:05:09 CET", "2024-03-02T12:05:09Z"),
         ("2024年3月2日 13:05:09 JST", "2024-03-02T04:05:09Z"),
         ("2024. 3. 2. 오후 1:05:09 KST", "2024-03-02T04:05:09Z"),
+        ("2. maaliskuuta 2024 kello 13:05:09 UTC+02", "2024-03-02T11:05:09Z"),
+        ("Saturday, March 2, 2024 at 1:05:09pm Asia/Kuala_Lumpur", "2024-03-02T05:05:09Z"),
     ],
 )
 def test_dates_in_many_languages(written: str, instant: str) -> None:

@@ -1,9 +1,8 @@
 """The text of files that came with records: read once they are stored, kept while they stay.
 
-Rule: a record whose file was not looked at says so itself (`waiting`), so that whatever ends an
-import, the next one goes on with it. What a file says is part of its record: it is granted,
-searched, exported and erased with it. A file is read once; a record that comes again with the same
-bytes has the text that it had.
+Rule: a record whose file was not looked at says so (`waiting`), so that the next import goes on
+with it. What a file says is part of its record: granted, searched, exported and erased with it. A
+file is read once; a record that comes again with the same bytes has the text that it had.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta, tzinfo
 from functools import lru_cache
-from zoneinfo import ZoneInfo
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from dateparser.date import DateDataParser
 from dateparser.timezone_parser import pop_tz_offset_from_string
@@ -30,6 +30,8 @@ _PARSER = DateDataParser(
 )
 
 
+_IANA = re.compile(r"\s([A-Z][A-Za-z]+(?:/[A-Za-z_+-]+){1,2})\s*$")
+_BEFORE_CLOCK = re.compile(r"\s[^\W\d]{1,8}\.?\s*$")  # such as `kello`, which the library lacks
 _LETTERS = re.compile(r"\s([A-Z]{2,4})\s*$")
 _SCRIPTS = {
     "hebrew": re.compile("[\u0590-\u05ff]"),
@@ -60,10 +62,14 @@ def parse_page_date(words: str, zone: tzinfo = UTC, *, with_seconds: bool = True
 
     Raises: BadRecord.
     """
+    words, zone = _apart(words, zone)
     clock = (_CLOCK if with_seconds else _SHORT_CLOCK).search(words)
     if clock is None or len(words) > LONGEST_DATE_CHARS:
         raise _unknown()
-    midnight = _moment(f"{words[: clock.start()]}00:00:00{words[clock.end() :]}", zone)
+    day, rest = words[: clock.start()], words[clock.end() :]
+    midnight = _moment(f"{day}00:00:00{rest}", zone)
+    if midnight is None:
+        midnight = _moment(f"{_BEFORE_CLOCK.sub(' ', day)}00:00:00{rest}", zone)
     if midnight is None:
         whole = _moment(words, zone)
         if whole is None:
@@ -76,6 +82,17 @@ def parse_page_date(words: str, zone: tzinfo = UTC, *, with_seconds: bool = True
     return rendered(
         midnight + timedelta(hours=hours, minutes=int(minute), seconds=int(second or 0))
     )
+
+
+def _apart(words: str, zone: tzinfo) -> tuple[str, tzinfo]:
+    """A date and the zone that is named behind it: `Asia/Kuala_Lumpur`; else the one given."""
+    named = _IANA.search(words)
+    if named is None:
+        return words, zone
+    try:
+        return words[: named.start()], ZoneInfo(named[1])
+    except (ZoneInfoNotFoundError, ValueError):
+        return words, zone
 
 
 @lru_cache(maxsize=4096)

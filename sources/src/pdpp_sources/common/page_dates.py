@@ -69,12 +69,12 @@ def parse_page_date(words: str, zone: tzinfo = UTC, *, with_seconds: bool = True
     day, rest = words[: clock.start()], words[clock.end() :]
     midnight = _moment(f"{day}00:00:00{rest}", zone)
     if midnight is None:
+        whole = _moment(words, zone)  # a word before the clock may say which half of the day it is
+        if whole is not None:
+            return rendered(whole)
         midnight = _moment(f"{_BEFORE_CLOCK.sub(' ', day)}00:00:00{rest}", zone)
-    if midnight is None:
-        whole = _moment(words, zone)
-        if whole is None:
+        if midnight is None:
             raise _unknown()
-        return rendered(whole)
     hour, minute, second, half = clock.groups()
     hours = int(hour) % 12 + 12 * (half in "pP") if half else int(hour)
     if hours > 23 or int(minute) > 59 or int(second or 0) > 59:

@@ -17,7 +17,8 @@ from pdpp_mcp_server.rs_client.json_values import Json, as_object, compact, obje
 CELL_CHARS = 20  # the least that a column is good for
 CAPABILITIES = "operators"
 NOT_GRANTED = "g=false"
-WHOLE = frozenset({"id", "when", "account", "stream", "records", "from", "to"})
+WHOLE = frozenset({"id", "when", "stream", "records", "from", "to"})
+FOLDED = frozenset({CAPABILITIES, "account", "on pages"})  # names go on in the next line
 KEY = "id"  # what one needs to open a record has room first
 
 
@@ -45,7 +46,7 @@ def utc_minute(instant: str) -> str:
 
 
 def table_of_rows(columns: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> Table:
-    """A row a line: what is too long for its column is cut, but for what one copies."""
+    """A row a line: what is too long for its column is cut, but for what one copies, and names."""
     made = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     longest = [
         max(len(name), *(len(row[column]) for row in rows)) for column, name in enumerate(columns)
@@ -57,7 +58,7 @@ def table_of_rows(columns: Sequence[str], rows: Sequence[Sequence[str]], width: 
         longest[column] = max(1, min(longest[column], room // waiting))
         room -= longest[column]
     for name, size in zip(columns, longest, strict=True):
-        folds = name == CAPABILITIES
+        folds = name in FOLDED
         made.add_column(
             name, width=size, overflow="fold" if folds else "ellipsis", no_wrap=not folds
         )

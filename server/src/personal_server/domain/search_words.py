@@ -81,13 +81,14 @@ def parse_words(text: str) -> WordQuery:
             is_joining = True
         else:
             alternatives.append([term])
+    signs = ("-",) if excluded and not alternatives else ()
     if not alternatives:  # then nothing is left out of nothing
         alternatives, excluded = [[term] for term in excluded], []
     joined = dict.fromkeys(_any_of(tuple(dict.fromkeys(terms))) for terms in alternatives)
     # which language it is matters to common words alone, and may take the model that tells it
     common = _common_words(language_of(text)) if any(map(says_little, joined)) else frozenset[str]()
     sought = tuple(term for term in joined if not _says_nothing(term, common)) or tuple(joined)
-    ignored = tuple(term.said for term in joined if term not in sought)
+    ignored = (*signs, *(term.said for term in joined if term not in sought))
     left_out = tuple(dict.fromkeys(excluded))
     return WordQuery(sought, left_out, ignored=ignored, phrase=_phrase(pieces))
 

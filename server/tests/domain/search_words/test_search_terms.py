@@ -77,6 +77,13 @@ def test_a_minus_before_a_word_leaves_it_out(text: str, excluded: list[Term]) ->
     assert list(parse_words(text).excluded) == excluded
 
 
+def test_where_all_is_left_out_the_words_are_looked_for_and_the_sign_is_ignored() -> None:
+    words = parse_words('-perl -"two words"')
+    assert [term.tokens for term in words.terms] == [("perl",), ("two", "words")]
+    assert (words.excluded, words.ignored) == ((), ("-",))
+    assert parse_words("razor -perl").ignored == ()
+
+
 @given(st.text(max_size=60))
 def test_no_text_is_a_syntax_error(text: str) -> None:
     assert all(term.tokens for term in parse_words(text).terms)

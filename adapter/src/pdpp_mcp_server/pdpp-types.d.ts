@@ -266,6 +266,7 @@ export type Meta = {
   };
   relaxed?: RelaxedSearch;
   time_zone?: string;
+  ranged_by?: string;
 };
 export type Uncounted = {
   kind: "none";

@@ -161,6 +161,15 @@ async def test_without_a_stream_it_is_a_page_of_the_time_line() -> None:
     assert following["arguments"] == {**asked, "cursor": "c2"}
 
 
+async def test_of_several_times_the_one_of_the_range_is_said() -> None:
+    rs = world()
+    meta = {"time_zone": "Europe/Rome", "ranged_by": "added_on"}
+    rs.script = lambda _: Answer(200, {"data": [], "has_more": False, "meta": meta})
+    outcome = await ask(rs, "query_records", {"stream": "books", "since": "2026"}, is_ours=True)
+    assert "since and until: added_on" in outcome.text.split("\n")
+    assert outcome.structured["data"]["meta"]["ranged_by"] == "added_on"
+
+
 async def test_an_entry_that_is_cut_leads_on_by_its_id_alone() -> None:
     rs = world()
     rows = [entry("m1", preview="see you " * 5_000)]

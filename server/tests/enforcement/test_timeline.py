@@ -14,6 +14,7 @@ from personal_server.domain.authority import ReadableSource
 from personal_server.enforcement.queries import ALWAYS, Times
 from personal_server.enforcement.timeline import (
     list_conditions,
+    ranged_time,
     time_field,
     without_time,
 )
@@ -53,6 +54,15 @@ def test_a_range_of_records_without_time_is_refused(times: Times, param: str) ->
         list_conditions((notes(),), times)
     assert (caught.value.code, caught.value.param) == ("invalid_request", param)
     assert len(list_conditions((mails(),), times)) == 1
+
+
+def test_a_range_says_of_which_time_it_is_where_the_records_tell_several() -> None:
+    assert ranged_time((mails(),), Times(5)) == "sent_at"
+    assert ranged_time((mails(),), ALWAYS) is None
+    assert ranged_time((mails("id", "sent_at"),), Times(5)) is None
+    lasting = {**MAILS.properties, "due": replace(MAILS.properties["due"], role="event-end")}
+    until_due = replace(mails("id", "sent_at", "due"), declared=replace(MAILS, properties=lasting))
+    assert ranged_time((until_due,), Times(5)) is None
 
 
 def test_named_streams_without_time_are_told_each_and_others_together() -> None:

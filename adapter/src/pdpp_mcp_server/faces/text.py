@@ -116,9 +116,10 @@ def note_lines(body: Json, warnings: Sequence[Json]) -> list[str]:
 
 
 def zone_lines(body: Json) -> list[str]:
-    """Whose days are meant, when the server says it and no other line does."""
-    zone = as_text(meta_of(body).get("time_zone"))
-    return [f"days in {label(zone)}"] if zone and not body.get("time_zone") else []
+    """Whose days are meant, and of which time, when the server says it and no other line does."""
+    zone, ranged = (as_text(meta_of(body).get(name)) for name in ("time_zone", "ranged_by"))
+    lines = [f"days in {label(zone)}"] if zone and not body.get("time_zone") else []
+    return [*lines, f"since and until: {label(ranged)}"] if ranged else lines
 
 
 def empty_lines(body: Json) -> list[str]:

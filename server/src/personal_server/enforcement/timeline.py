@@ -56,6 +56,17 @@ def list_conditions(sources: tuple[ReadableSource, ...], times: Times) -> tuple[
     return conditions_in(times, field, sources)
 
 
+def ranged_time(sources: tuple[ReadableSource, ...], times: Times) -> str | None:
+    """The field that a range of time was read of, where the records tell other times, too."""
+    field = None if times == ALWAYS else time_field(*sources)
+    if field is None:
+        return None
+    declared = sources[0].declared
+    others = {name for name, told in declared.properties.items() if told.kind in TIMES}
+    others -= {field.name, declared.event_end_field}
+    return None if all(others.isdisjoint(each.fields) for each in sources) else field.name
+
+
 def without_time(sources: Iterable[ReadableSource], named: tuple[str, ...]) -> list[Warning]:
     """What is said of sources without a time: each of the named streams, else all in one."""
     timeless = list(sources)

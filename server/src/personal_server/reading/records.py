@@ -35,6 +35,7 @@ from personal_server.enforcement.page_sizes import PageFill
 from personal_server.enforcement.plans import RecordsPlan
 from personal_server.enforcement.queries import FieldSelection, RecordsQuery, Selectors
 from personal_server.enforcement.rows import Position, RowPage
+from personal_server.enforcement.timeline import ranged_time
 from personal_server.reading.empty_answers import Emptiness, explain_empty
 from personal_server.reading.expansions import Expansions, expand
 from personal_server.reading.freshness import least_fresh
@@ -67,6 +68,8 @@ def read_records(
         )
     if query.time_zone is not None:
         meta["time_zone"] = query.time_zone
+    if (ranged := ranged_time(read.sources, query.times)) is not None:
+        meta["ranged_by"] = ranged
     beside, warnings = list[Disclosed](), read.warnings
     if page.rows and (read.sources[0].declared.measured or read.plan.conditions):
         from personal_server.reading.units import notes_on_page  # noqa: PLC0415 (few reads)

@@ -52,6 +52,7 @@ class Meta(WireObject, kw_only=True):
     units: dict[str, str] | None = None
     relaxed: RelaxedSearch | None = None
     time_zone: str | None = None
+    ranged_by: Word | None = None
 
 
 class SelfLink(WireObject, kw_only=False, rename={"here": "self"}):

@@ -443,7 +443,7 @@ def _held(site: Site, now_ns: int, request_id: str) -> str:
             )
         }
     )
-    shown = granting.preview(request_id, choices, OWNER)
+    shown = granting.choose(request_id, choices, OWNER)
     granting.approve(request_id, choices, shown.revision or "", OWNER)
     with stores.authorization.read() as reader:
         ids = [e.grant_id for e in _events(reader) if e.event == "grant.created"]

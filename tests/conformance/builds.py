@@ -63,7 +63,7 @@ def token_of(server: Server) -> str:
         stores.authorization, stores.catalogs, stores.clock, stores.random_bytes
     )
     asked = LocalRequest("Conformance suite", server.origin, parse_selections([SELECTION]))
-    return granting.approve(asked, granting.preview(asked), Acting("local_cli")).access_token
+    return granting.approve(asked, granting.review(asked), Acting("local_cli")).access_token
 
 
 class Still:

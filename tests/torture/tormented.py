@@ -127,7 +127,7 @@ class Tormented(ServedProcess):
     def _granted(self, name: str) -> Issued:
         with open_owner_store(self.settings) as store:
             asked = LocalRequest(name, store.origin, parse_selections(bank_request()))
-            shown = store.granting.preview(asked)
+            shown = store.granting.review(asked)
             return store.granting.approve(asked, shown, Acting("local_cli"))
 
     def asked(self, path: str, token: str) -> httpx2.Response:

@@ -166,7 +166,7 @@ class Server:
         """Approve everything; the parameters of the redirect."""
         review = self.granting.view(handle, OWNER)
         choices = replace(everything(review), **over)
-        shown = self.granting.preview(handle, choices, OWNER)
+        shown = self.granting.choose(handle, choices, OWNER)
         assert shown.revision is not None, shown.missing
         decided = self.granting.approve(handle, choices, shown.revision, OWNER)
         return query_of(decided.redirect_to or "")

@@ -130,7 +130,7 @@ async def test_an_id_from_before_a_change_ends_the_access_that_lives(
     server = app.server
     granting = LocalGranting(server.store, lambda: server.catalog, server.clock, server.bytes_of)
     asked = LocalChange(old, Narrowing(expiry="30d"))
-    new = granting.change(asked, granting.preview_change(asked), OWNER).grant_id
+    new = granting.change(asked, granting.review_change(asked), OWNER).grant_id
     token = await owner_token(app) if by == "owner" else body["access_token"]
     answer = await app.http.post(f"/grants/{old}/revoke", headers=bearer(token))
     assert (answer.json()["grant_id"], answer.json()["status"]) == (new, "revoked")

@@ -145,7 +145,7 @@ class Bench:
         """Approve what is shown; the code or an empty string."""
         review = self.granting.view(request_id, OWNER)
         choices = chosen or everything(review)
-        shown = self.granting.preview(request_id, choices, OWNER)
+        shown = self.granting.choose(request_id, choices, OWNER)
         assert shown.revision is not None, shown.missing
         decided = self.granting.approve(request_id, choices, shown.revision, OWNER)
         found = (decided.redirect_to or "").partition("code=")[2]

@@ -66,7 +66,7 @@ def narrow(bench: Any, held_id: str, **to: Any) -> Any:
     """What the command line makes of it."""
     asked = LocalChange(held_id, Narrowing(**to))
     bench.now_ns += 10**9
-    return local(bench).change(asked, local(bench).preview_change(asked), CLI)
+    return local(bench).change(asked, local(bench).review_change(asked), CLI)
 
 
 def begin(bench: Any, held_id: str) -> str:
@@ -298,7 +298,7 @@ def test_a_change_is_decided_and_over_at_once(bench: Any, make_entry: Any) -> No
     held_id = bench.rows(GrantRow)[0].grant_id
     handle = begin(bench, held_id)
     choices = with_fields(bench.granting.view(handle, OWNER), "title")
-    shown = bench.granting.preview(handle, choices, OWNER)
+    shown = bench.granting.choose(handle, choices, OWNER)
     assert not shown.reaches_further
     decided = bench.granting.approve(handle, choices, shown.revision, OWNER)
     assert decided.redirect_to is None
@@ -314,11 +314,11 @@ def test_a_grant_changed_while_its_page_is_open_is_told(bench: Any, make_entry: 
     held_id = bench.rows(GrantRow)[0].grant_id
     handle = begin(bench, held_id)
     choices = with_fields(bench.granting.view(handle, OWNER), "title", "body")
-    shown = bench.granting.preview(handle, choices, OWNER)
+    shown = bench.granting.choose(handle, choices, OWNER)
     narrow(bench, held_id, streams={"entries": frozenset({"title"})})
     with pytest.raises(ReviewStale):
         bench.granting.approve(handle, choices, shown.revision, OWNER)
-    again = bench.granting.preview(handle, choices, OWNER)
+    again = bench.granting.choose(handle, choices, OWNER)
     assert again.choices == choices
     assert [gain.names for gain in again.gains] == [("body",)]
     assert again.reaches_further
@@ -340,7 +340,7 @@ def test_a_mode_is_not_changed(bench: Any, make_entry: Any) -> None:
     handle = begin(bench, bench.rows(GrantRow)[0].grant_id)
     choices = bench.granting.view(handle, OWNER).choices
     with pytest.raises(NotANarrowing):
-        bench.granting.preview(handle, dataclasses.replace(choices, mode="single_use"), OWNER)
+        bench.granting.choose(handle, dataclasses.replace(choices, mode="single_use"), OWNER)
 
 
 def test_a_name_is_short_and_can_be_taken_back(bench: Any, make_entry: Any) -> None:

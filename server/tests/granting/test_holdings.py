@@ -46,7 +46,7 @@ def narrow(bench: Bench, held_id: str, *fields: str) -> str:
     bench.now_ns += SECONDS
     changes = LocalGranting(bench.store, lambda: bench.catalog, bench.clock, bench.random)
     change = LocalChange(held_id, Narrowing(streams={"entries": frozenset(fields)}))
-    ids = changes.change(change, changes.preview_change(change), OWNER)
+    ids = changes.change(change, changes.review_change(change), OWNER)
     return ids.package_id or ids.grant_id or ""
 
 

@@ -46,7 +46,7 @@ def request(*entries: dict[str, object], **over: Any) -> LocalRequest:
 
 def test_the_token_works_at_once_and_stands_for_the_grant(bench: Any, make_entry: Any) -> None:
     asked = request(make_entry())
-    issued = local(bench).approve(asked, local(bench).preview(asked), CLI)
+    issued = local(bench).approve(asked, local(bench).review(asked), CLI)
     found = TokenResolver(bench.store, bench.clock, unproven()).resolve(bearer(issued.access_token))
     assert (found.kind, found.client_id) == ("client", "local_my-agent")
     assert issued.refresh_token is not None
@@ -57,7 +57,7 @@ def test_the_token_works_at_once_and_stands_for_the_grant(bench: Any, make_entry
 
 def test_it_is_the_grant_the_page_would_have_made(bench: Any, make_entry: Any) -> None:
     asked = request(make_entry())
-    local(bench).approve(asked, local(bench).preview(asked), CLI)
+    local(bench).approve(asked, local(bench).review(asked), CLI)
     bench.allow(bench.ask([make_entry()]))
     first, second = (json.loads(row.artifact) for row in bench.rows(ReviewArtifactRow))
     assert first["sources"] == second["sources"]
@@ -66,14 +66,14 @@ def test_it_is_the_grant_the_page_would_have_made(bench: Any, make_entry: Any) -
 
 def test_two_entries_give_a_package(bench: Any, make_entry: Any) -> None:
     asked = request(make_entry(), make_entry(NOTES))
-    issued = local(bench).approve(asked, local(bench).preview(asked), CLI)
+    issued = local(bench).approve(asked, local(bench).review(asked), CLI)
     assert issued.package_id is not None
     assert len(issued.grant_ids) == len(issued.details) == 2
 
 
 def test_single_use_is_consumed_and_never_refreshed(bench: Any, make_entry: Any) -> None:
     asked = request(make_entry(), mode="single_use", expiry="1h")
-    issued = local(bench).approve(asked, local(bench).preview(asked), CLI)
+    issued = local(bench).approve(asked, local(bench).review(asked), CLI)
     assert issued.refresh_token is None
     assert issued.expires_in_seconds == 3600
     assert bench.rows(GrantRow)[0].consumed_at_ns == bench.now_ns
@@ -84,16 +84,16 @@ def test_several_connections_and_none_named_are_ambiguous(bench: Any, make_entry
     second = dataclasses.replace(first, connection_id="cin_b")
     bench.catalog = dataclasses.replace(bench.catalog, connections=(first, second))
     with pytest.raises(AmbiguousConnection) as caught:
-        local(bench).preview(request(make_entry()))
+        local(bench).review(request(make_entry()))
     found: Any = caught.value.members["available_connections"]
     assert [one["connection_id"] for one in found] == ["cin_a", "cin_b"]
     named = make_entry(streams=[{"name": "entries", "instance_ids": ["cin_b"]}])
-    assert local(bench).preview(request(named)).revision is not None
+    assert local(bench).review(request(named)).revision is not None
 
 
 def test_training_needs_its_own_word(bench: Any, make_entry: Any) -> None:
     asked = request(make_entry(purpose_code="https://pdpp.dev/purpose/ai_training"))
-    shown = local(bench).preview(asked)
+    shown = local(bench).review(asked)
     with pytest.raises(AiTrainingConsentRequired):
         local(bench).approve(asked, shown, CLI)
     agreed = dataclasses.replace(asked, ai_training=True)
@@ -102,7 +102,7 @@ def test_training_needs_its_own_word(bench: Any, make_entry: Any) -> None:
 
 def test_nothing_is_granted_when_the_source_changed_meanwhile(bench: Any, make_entry: Any) -> None:
     asked = request(make_entry())
-    shown = local(bench).preview(asked)
+    shown = local(bench).review(asked)
     journal = next(iter(bench.catalog.declarations.values()))
     changed = dataclasses.replace(journal, digest="sha256:00")
     bench.catalog = dataclasses.replace(bench.catalog, declarations={journal.source_id: changed})
@@ -113,14 +113,14 @@ def test_nothing_is_granted_when_the_source_changed_meanwhile(bench: Any, make_e
 
 def test_an_unknown_source_is_named_to_its_owner(bench: Any, make_entry: Any) -> None:
     with pytest.raises(PersonalServerError) as caught:
-        local(bench).preview(request(make_entry("https://example.com/none")))
+        local(bench).review(request(make_entry("https://example.com/none")))
     assert caught.value.members["reason"] == "source_unknown"
 
 
 def test_a_program_that_was_set_up_before_is_the_same_client(memory: Bench) -> None:
     asked = request(entry())
     for _ in range(2):
-        local(memory).approve(asked, local(memory).preview(asked), CLI)
+        local(memory).approve(asked, local(memory).review(asked), CLI)
     clients = [row for row in memory.rows(ClientRow) if row.registration == "local"]
     assert [(row.client_id, row.name) for row in clients] == [("local_my-agent", "My agent")]
     events = [event for event, client_id, *_ in memory.events() if client_id == "local_my-agent"]
@@ -130,7 +130,7 @@ def test_a_program_that_was_set_up_before_is_the_same_client(memory: Bench) -> N
 
 def test_its_token_is_for_this_server_and_as_long_as_the_grant(memory: Bench) -> None:
     asked = request(entry(), expiry="30d")
-    issued = local(memory).approve(asked, local(memory).preview(asked), CLI)
+    issued = local(memory).approve(asked, local(memory).review(asked), CLI)
     (grant,) = memory.rows(GrantRow)
     (family,) = memory.rows(FamilyRow)
     assert grant.expires_at_ns == memory.now_ns + 30 * 86_400 * SECONDS
@@ -149,14 +149,14 @@ def test_nothing_is_granted_where_one_part_cannot_be(
     unknown = entry("https://example.com/none")
     asked = request(*[unknown, entry()][:entries])
     with pytest.raises(PersonalServerError) as caught:
-        local(memory).preview(asked)
+        local(memory).review(asked)
     assert caught.value.members["reason"] == "source_unknown"
     assert ("next_step" in caught.value.members) is is_named
 
 
 def narrow(bench: Bench, held_id: str, **to: Any) -> Review:
     bench.now_ns += SECONDS
-    return local(bench).preview_change(LocalChange(held_id, Narrowing(**to)))
+    return local(bench).review_change(LocalChange(held_id, Narrowing(**to)))
 
 
 def test_a_change_that_leaves_nothing_or_gives_more_is_refused(memory: Bench) -> None:

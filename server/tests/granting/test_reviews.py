@@ -123,7 +123,7 @@ def test_a_change_that_shares_as_much_or_less_reaches_no_further(memory: Bench) 
     shorter = dataclasses.replace(review.choices, expiry="30d")
     endless = dataclasses.replace(review.choices, expiry="none")
     further = [
-        memory.granting.preview(request_id, chosen, OWNER).reaches_further
+        memory.granting.choose(request_id, chosen, OWNER).reaches_further
         for chosen in (longer, shorter, endless)
     ]
     assert further == [True, False, True]
@@ -141,10 +141,10 @@ def test_only_an_access_of_that_app_can_be_ended_along(memory: Bench) -> None:
     review = view(memory, entry(), request_id="ar_2")
     assert [holding.id for holding in review.earlier] == [held_id]
     ends = dataclasses.replace(review.choices, ends=(held_id,))
-    assert memory.granting.preview("ar_2", ends, OWNER).choices.ends == (held_id,)
+    assert memory.granting.choose("ar_2", ends, OWNER).choices.ends == (held_id,)
     other = dataclasses.replace(review.choices, ends=("grt_other",))
     with pytest.raises(NotANarrowing) as caught:
-        memory.granting.preview("ar_2", other, OWNER)
+        memory.granting.choose("ar_2", other, OWNER)
     assert caught.value.param == "end"
 
 
@@ -171,7 +171,7 @@ def test_what_the_owner_did_not_choose_changes_with_accounts_and_addresses(memor
     review = view(memory, entry())
     before = facts_of(review)
     chosen = dataclasses.replace(review.choices, expiry="30d")
-    assert facts_of(memory.granting.preview("ar_1", chosen, OWNER)) == before
+    assert facts_of(memory.granting.choose("ar_1", chosen, OWNER)) == before
     addresses = ("https://app.example/cb", "https://app.example/other")
     with memory.store.write() as writer:
         writer.change(ClientRow, [ClientRow.redirect_uris.to(addresses)])

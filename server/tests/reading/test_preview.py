@@ -46,7 +46,7 @@ def gathered(
     if choice:
         streams = {"messages": StreamChoice(wanted=True, **choice)}
         entry = EntryChoice(keep=True, connections=connections, streams=streams)
-        review = granting.preview(handle, Choices(entries={0: entry}), OWNER)
+        review = granting.choose(handle, Choices(entries={0: entry}), OWNER)
     return house.store.evidence.gather(review.prospective())
 
 

@@ -15,7 +15,7 @@ def test_each_limit_can_be_switched_off() -> None:
     limits = Quotas(LimitRules(0, 0, 0, 0, 0), FakeClock())
     for _ in range(1_000):
         limits.enter(CLIENT, 5)
-    limits.disclose(CLIENT, {"grt_1": Amount(10**9, 10**12)})
+    limits.charge(CLIENT, {"grt_1": Amount(10**9, 10**12)})
     assert limits.standing(CLIENT) is None
 
 
@@ -68,25 +68,25 @@ def test_leaving_makes_room() -> None:
 def test_quotas_count_per_grant_and_begin_anew_each_day() -> None:
     clock = FakeClock()
     limits = Quotas(LimitRules(records_per_day=10, bytes_per_day=100), clock)
-    limits.disclose(CLIENT, {"grt_1": Amount(10, 10), "grt_2": Amount(1, 10)})
+    limits.charge(CLIENT, {"grt_1": Amount(10, 10), "grt_2": Amount(1, 10)})
     with pytest.raises(QuotaExceeded) as caught:
-        limits.disclose(CLIENT, {"grt_1": Amount(1, 1)})
+        limits.charge(CLIENT, {"grt_1": Amount(1, 1)})
     assert caught.value.members["limit"] == "records"
     wait = caught.value.members["retry_after_seconds"]
     assert isinstance(wait, int)
     assert 0 < wait <= DAY_NANOSECONDS // NANOSECONDS
     with pytest.raises(QuotaExceeded) as caught:
-        limits.disclose(CLIENT, {"grt_2": Amount(1, 91)})
+        limits.charge(CLIENT, {"grt_2": Amount(1, 91)})
     assert caught.value.members["limit"] == "bytes"
     clock.advance(86_400)
-    limits.disclose(CLIENT, {"grt_1": Amount(10, 10)})
+    limits.charge(CLIENT, {"grt_1": Amount(10, 10)})
 
 
 def test_a_refused_answer_counts_for_no_grant_of_it() -> None:
     limits = Quotas(LimitRules(records_per_day=10), FakeClock())
     with pytest.raises(QuotaExceeded):
-        limits.disclose(CLIENT, {"grt_1": Amount(10), "grt_2": Amount(11)})
-    limits.disclose(CLIENT, {"grt_1": Amount(10)})
+        limits.charge(CLIENT, {"grt_1": Amount(10), "grt_2": Amount(11)})
+    limits.charge(CLIENT, {"grt_1": Amount(10)})
 
 
 def test_what_was_disclosed_before_a_restart_still_counts() -> None:
@@ -95,8 +95,8 @@ def test_what_was_disclosed_before_a_restart_still_counts() -> None:
 
     limits = Quotas(LimitRules(records_per_day=10), FakeClock(), before)
     with pytest.raises(QuotaExceeded):
-        limits.disclose(CLIENT, {"grt_1": Amount(2)})
-    limits.disclose(CLIENT, {"grt_1": Amount(1)})
+        limits.charge(CLIENT, {"grt_1": Amount(2)})
+    limits.charge(CLIENT, {"grt_1": Amount(1)})
 
 
 def entry(grant_id: str | None, records: int, size_bytes: int) -> DisclosureEntry:

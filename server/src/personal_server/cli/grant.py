@@ -315,7 +315,7 @@ def _add_changes(app: cyclopts.App, open_store: StoreOpener) -> None:
             )
         with open_store() as store:
             request = LocalChange(id, options.narrowing(store))
-            review = store.granting.preview_change(request)
+            review = store.granting.review_change(request)
             out = words()
             print_review(review, store.evidence.gather(review.prospective()), out)
             out.print()

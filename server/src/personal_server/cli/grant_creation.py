@@ -93,7 +93,7 @@ def grant_asked(store: OwnerStore, request: LocalRequest, *, yes: bool) -> Issue
             "Not running in a terminal, so I cannot ask.",
             "Add --yes to grant the access without a question.",
         )
-    review = store.granting.preview(request)
+    review = store.granting.review(request)
     out = words()
     evidence = store.evidence.gather(review.prospective())
     print_review(review, evidence, out)

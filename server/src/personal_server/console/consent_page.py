@@ -118,7 +118,7 @@ class ConsentPages:
         refused: dict[str, RefusedBox] = {}
         while True:
             try:
-                review = self.granting.preview(handle, posted_choices(form), acting(visit))
+                review = self.granting.choose(handle, posted_choices(form), acting(visit))
             except NotANarrowing as error:
                 box = error.param or ""
                 rest = without_box(form, box)
@@ -138,12 +138,12 @@ class ConsentPages:
         match visit.value("action"):
             case "preview":
                 handle = visit.path["handle"]
-                return self._page(visit, self.granting.preview(handle, choices, acting(visit)))
+                return self._page(visit, self.granting.choose(handle, choices, acting(visit)))
             case "approve":
                 return self._approve(visit, choices)
             case "again":
                 # Kept before this session ends, so that the next one finds them.
-                self.granting.preview(visit.path["handle"], choices, acting(visit))
+                self.granting.choose(visit.path["handle"], choices, acting(visit))
                 return self.pages.go(visit, "/owner/logout", status=307)
             case "deny":
                 return self._deny(visit)
@@ -153,18 +153,18 @@ class ConsentPages:
     def _shortcut(self, visit: PageRequest, shortcut: str) -> Response:
         handle, value = visit.path["handle"], visit.value(shortcut) or ""
         choices = posted_choices(visit.form)
-        review = self.granting.preview(handle, choices, acting(visit))
+        review = self.granting.choose(handle, choices, acting(visit))
         if shortcut == "quick":
             filled = with_last_days(review, value, self.clock())
         elif shortcut == "bundle":
             filled = with_ready_fields(review, value)
         else:
             filled = with_view(review, value)
-        return self._page(visit, self.granting.preview(handle, filled, acting(visit)))
+        return self._page(visit, self.granting.choose(handle, filled, acting(visit)))
 
     def _preview(self, visit: PageRequest, choices: Choices, otherwise: Review) -> Review:
         try:
-            return self.granting.preview(visit.path["handle"], choices, acting(visit))
+            return self.granting.choose(visit.path["handle"], choices, acting(visit))
         except NotANarrowing:
             return otherwise  # an earlier grant that does not fit this request fills in nothing
 
@@ -177,7 +177,7 @@ class ConsentPages:
             answer = visit.value("passkey") or ""
             signature = self.passkeys.verify(visit.origin, answer, APPROVE, revision)
         elif not self._is_proven(visit):
-            review = self.granting.preview(visit.path["handle"], choices, acting(visit))
+            review = self.granting.choose(visit.path["handle"], choices, acting(visit))
             if review.reaches_further:
                 return self._page(visit, review, _note(OwnerSessionRequired(_SIGN_IN_AGAIN)))
         try:
@@ -185,7 +185,7 @@ class ConsentPages:
                 visit.path["handle"], choices, revision, acting(visit), signature
             )
         except AiTrainingConsentRequired as error:
-            review = self.granting.preview(visit.path["handle"], choices, acting(visit))
+            review = self.granting.choose(visit.path["handle"], choices, acting(visit))
             return self._page(visit, review, _note(error))
         except (ReviewChanged, ReviewStale) as error:
             return self._again(visit, choices, error)
@@ -202,7 +202,7 @@ class ConsentPages:
         """
         handle = visit.path["handle"]
         try:
-            review = self.granting.preview(handle, choices, acting(visit))
+            review = self.granting.choose(handle, choices, acting(visit))
         except NotANarrowing:
             review = self.granting.view(handle, acting(visit))
         return self._page(visit, review, _note(error, differences_of(review)))

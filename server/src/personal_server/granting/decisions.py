@@ -124,8 +124,11 @@ class Granting:
         """
         return self._show(request_id, None, acting)
 
-    def preview(self, request_id: str, choices: Choices, acting: Acting) -> Review:
-        """The request under these choices.  Raises: NotFound, RequestClosed, NotANarrowing."""
+    def choose(self, request_id: str, choices: Choices, acting: Acting) -> Review:
+        """Keep these choices, and the request under them as what was shown.
+
+        Raises: NotFound, RequestClosed, NotANarrowing.
+        """
         return self._show(request_id, choices, acting)
 
     def asked(self, request_id: str) -> Review:

@@ -89,7 +89,7 @@ class LocalGranting:
         self._clock = clock
         self._random_bytes = random_bytes
 
-    def preview(self, request: LocalRequest) -> Review:
+    def review(self, request: LocalRequest) -> Review:
         """What would be granted, to be shown before it is.
 
         Raises: InvalidAuthorizationDetails, NotANarrowing; AmbiguousConnection with
@@ -104,7 +104,7 @@ class LocalGranting:
     def approve(self, request: LocalRequest, reviewed: Review, acting: Acting) -> Issued:
         """Grant exactly what was shown, and mint its token.
 
-        Raises: ReviewStale, AiTrainingConsentRequired, and what `preview` raises.
+        Raises: ReviewStale, AiTrainingConsentRequired, and what `review` raises.
         """
         now_ns = self._clock()
         facts = reviewed.asked.facts
@@ -145,7 +145,7 @@ class LocalGranting:
             audit(writer, "token.issued", acting, now_ns, subject)
         return dataclasses.replace(issued, grant_ids=grant_ids, details=ids.details)
 
-    def preview_change(self, change: LocalChange) -> Review:
+    def review_change(self, change: LocalChange) -> Review:
         """What would be left of an access, to be shown before it is changed.
 
         Raises: NotFound, RequestClosed, NotANarrowing; OwnerSessionRequired for what gives more or
@@ -159,7 +159,7 @@ class LocalGranting:
     def change(self, change: LocalChange, reviewed: Review, acting: Acting) -> GrantIds:
         """Put exactly what was shown in the place of what was given.
 
-        Raises: ReviewStale, and what `preview_change` raises.
+        Raises: ReviewStale, and what `review_change` raises.
         """
         now_ns = self._clock()
         if reviewed.request is None:

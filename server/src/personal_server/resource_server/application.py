@@ -205,7 +205,7 @@ class ResourceServer(Surface[Route, ReadAuthority]):
         sent = reply.length_bytes if reply.chunks is not None else len(response.body)
         size_bytes = 0 if exchange.request.method == "HEAD" else sent or 0
         entries = served_entries(_facts(exchange), reply.disclosed, size_bytes, self._secrets)
-        self._ports.limits.disclose(exchange.caller or _NOBODY, amounts_by_grant(entries))
+        self._ports.limits.charge(exchange.caller or _NOBODY, amounts_by_grant(entries))
         self._ports.log.enter(entries)
 
     def refuse(self, exchange: Reading, error: PersonalServerError) -> Response:

@@ -159,7 +159,7 @@ class Quotas:
         spent = self._spent_by(authority)
         return [] if spent is None else self._left(authority, spent)
 
-    def disclose(self, authority: ReadAuthority, amounts: Mapping[str, Amount]) -> None:
+    def charge(self, authority: ReadAuthority, amounts: Mapping[str, Amount]) -> None:
         """Enter what an answer would disclose, by grant; all of it or nothing.
 
         Raises: QuotaExceeded (`limit` `records` or `bytes`).

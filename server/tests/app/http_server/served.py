@@ -170,7 +170,7 @@ def served_process(folder: Path, **environ: str) -> Generator[ServedProcess]:
 
 def client_token(store: OwnerStore) -> str:
     asked = LocalRequest("An agent", store.origin, parse_selections(bank_request()))
-    shown = store.granting.preview(asked)
+    shown = store.granting.review(asked)
     return store.granting.approve(asked, shown, Acting("local_cli")).access_token
 
 

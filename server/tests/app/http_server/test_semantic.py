@@ -56,7 +56,7 @@ sys.meta_path[sys.meta_path.index(PathFinder)] = Without
 def grant(store: OwnerStore) -> str:
     asked = LocalRequest("A reader of mail", store.origin, parse_selections(mail_request()))
     return store.granting.approve(
-        asked, store.granting.preview(asked), Acting("local_cli")
+        asked, store.granting.review(asked), Acting("local_cli")
     ).access_token
 
 

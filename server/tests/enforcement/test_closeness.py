@@ -124,6 +124,8 @@ def words(count: int, *others: str) -> str:
         ("ada is home", "bob is home", False),
         ("ada marie is at home", "bob is at home", False),
         ("4 is at home", "5 is at home", False),
+        ("wa " + words(18), "ada " + words(18), True),
+        ("wa " + words(19), "ada " + words(19), False),
     ],
 )
 def test_long_hits_share_most_words_and_short_ones_their_end(

@@ -169,6 +169,12 @@ def test_a_text_of_megabytes_is_never_in_memory_word_by_word() -> None:
     assert peak < 10_000_000
 
 
+def test_each_match_is_known_by_where_it_begins_and_which_term_it_is_of() -> None:
+    found = matches("heavy rain, then rain", "rain heavy")
+    assert found is not None
+    assert found.found_at == ((0, 1), (6, 0), (17, 0))
+
+
 def test_an_excerpt_stands_where_the_rarest_words_are() -> None:
     text = "the rain, the rain and the rain " + "and so on " * 60 + "a heat pump in the rain"
     found = matches(text, "rain heat pump")

@@ -179,8 +179,9 @@ def test_a_second_use_ends_what_has_no_family(memory: Bench, entries: int) -> No
     single = [entry(access_mode="single_use"), entry(NOTES, access_mode="single_use")]
     memory.client("cli_2")
     kept = memory.connect(entry(), request_id="ar_2", client_id="cli_2")
-    code = memory.allow(memory.ask(single[:entries]))
-    assert redeem(memory, code).family_id is None
+    code = memory.allow(memory.ask(single[:entries], scope="pdpp:read offline_access"))
+    issued = redeem(memory, code)
+    assert (issued.family_id, issued.scope) == (None, "pdpp:read")
     with pytest.raises(InvalidGrantCode):
         redeem(memory, code)
     tokens = {row.client_id: row.reason for row in memory.rows(TokenRow)}

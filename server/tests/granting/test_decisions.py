@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from pdpp_kernel.errors import PersonalServerError
+from pdpp_kernel.errors import NotFound, PersonalServerError
 from pdpp_kernel.oauth_errors import (
     AiTrainingConsentRequired,
     ApprovalConflict,
@@ -198,6 +198,16 @@ def test_an_expired_request_is_closed_with_a_way_back(bench: Any, make_entry: An
     with pytest.raises(RequestClosed) as caught:
         bench.granting.view(request_id, OWNER)
     assert "error=access_denied" in str(caught.value.members["back_to_app"])
+
+
+def test_what_was_asked_can_be_seen_once_the_request_was_opened(
+    bench: Any, make_entry: Any
+) -> None:
+    request_id = bench.ask([make_entry()])
+    with pytest.raises(NotFound):
+        bench.granting.asked(request_id)
+    shown = bench.granting.view(request_id, OWNER)
+    assert bench.granting.asked(request_id).revision == shown.revision
 
 
 def test_an_earlier_grant_can_be_ended_with_the_approval(bench: Any, make_entry: Any) -> None:

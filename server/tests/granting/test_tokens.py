@@ -143,6 +143,8 @@ def test_whoever_asks_a_third_time_is_told_to_the_owner_once(
     assert alarm.held_id == bench.rows(FamilyRow)[0].grant_id
     assert (alarm.rule, alarm.detail, alarm.paused) == ("refresh_repeated", {"repeats": 3}, False)
     assert "3" in said_of(alarm.rule, alarm.detail)
+    unusual = [row for row in bench.rows(AuditRow) if row.event == "reading.unusual"]
+    assert [row.detail for row in unusual] == [{"rule": "refresh_repeated", "repeats": 3}]
 
 
 def test_who_asks_once_after_each_renewal_is_told_to_the_owner(

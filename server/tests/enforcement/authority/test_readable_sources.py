@@ -1,5 +1,6 @@
 """Selecting sources, and what is said when the choice is open or empty."""
 
+from dataclasses import replace
 from typing import cast
 
 import pytest
@@ -13,7 +14,7 @@ from pdpp_kernel.errors import (
     NotFound,
     PersonalServerError,
 )
-from personal_server.domain.authority import ReadAuthority
+from personal_server.domain.authority import ReadAuthority, Unavailable
 from personal_server.domain.connection import ConnectionStatus
 from personal_server.enforcement.queries import Selectors
 from personal_server.enforcement.source_selection import (
@@ -231,3 +232,12 @@ def test_a_blob_needs_its_connection_only_in_a_package() -> None:
     shown = listed(caught.value.members["available_connections"])
     assert all("has_stream" not in c for c in shown)
     assert len(select_blob_sources(OWNER, ANY)) == 9
+
+
+def test_a_connection_that_is_gone_says_why_and_an_unknown_one_nothing() -> None:
+    gone = Unavailable("cin_gone", "connection_removed")
+    authority = replace(client(), unavailable=(gone,))
+    error = refusal(authority, Selectors("cin_gone"), "entries")
+    (entry,) = listed(error.members["unavailable_connections"])
+    assert (error.code, entry["reason"]) == ("connection_not_found", "connection_removed")
+    assert refusal(authority, Selectors("cin_none"), "entries").members == {}

@@ -164,7 +164,7 @@ LIKENESSES = (
     Likeness(_at_start(b"<"), "This file is XML or HTML of an unknown format."),
     Likeness(
         _at_start(b"{", b"["),
-        "This file is JSON, but contains no readable object.",
+        "This file is JSON, but no object in it can be read.",
         next_step=(
             "Save the data as a list of JSON objects, or as one object per line, and "
             "import that file."

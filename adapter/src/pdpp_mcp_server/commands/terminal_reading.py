@@ -248,7 +248,7 @@ def _refusal(reply: RsResponse) -> Exception:
     error = error_of(reply)
     code, message = str(error["code"]), str(error["message"])
     if code == "ambiguous_connection":
-        message = "Several accounts have these records."  # the wire's words name a parameter
+        message = "Several accounts have records of this kind."  # the wire's words name a parameter
     return CommandError(code, message, _next_step(error), reply.status)
 
 

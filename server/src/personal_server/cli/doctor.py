@@ -209,7 +209,9 @@ def _without_access(
     yield from _gather(
         "oauth_metadata", "OAuth metadata", lambda: _check_metadata(exchange, origin)
     )
-    yield from _gather("browser_hosts", "Hosts in a browser", lambda: _check_cors(exchange, origin))
+    yield from _gather(
+        "browser_hosts", "AI apps in a browser", lambda: _check_cors(exchange, origin)
+    )
     yield from _gather("large_requests", "Large requests", lambda: _check_large(exchange, origin))
     try:
         provider = discover(exchange, origin)
@@ -257,7 +259,7 @@ def _check_mcp_metadata(exchange: ProviderExchange, origin: str) -> Iterator[Fin
         "OpenID metadata",
         exchange.get(f"{origin}/.well-known/openid-configuration").status == 404,
         "something other than this server answers at /.well-known/openid-configuration",
-        "Some hosts would use that answer; let the proxy pass on the server's 404.",
+        "Some AI apps would trust that answer; let the proxy pass on the server's 404.",
     )
 
 

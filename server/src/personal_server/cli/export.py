@@ -155,7 +155,7 @@ def _print(chunks: Iterable[bytes]) -> None:
     if sys.stdout.isatty():
         raise CommandError(
             "usage",
-            "The export goes to a file, not to a terminal.",
+            "An export is not printed to a terminal.",
             "Name a file: pdpp export FILE",
         )
     for chunk in chunks:

@@ -130,7 +130,7 @@ def sign_in(
         )
         text, ends_ns = signed_in(client, user, stores.clock(), with_browser=options.browser)
         new_password(stores, row, text, ends_ns)
-    words().print("Signed in. The feed goes on." + ends_hint(ends_ns), markup=False)
+    words().print("Signed in. The feed continues." + ends_hint(ends_ns), markup=False)
 
 
 def _kept_client(stores: Stores, feed: FeedRow) -> OAuthClient:

@@ -58,7 +58,7 @@ def status_command(around: CommandContext) -> Callable[..., int]:
         except CommandError as error:
             if error.failure.code != "not_connected":
                 raise
-            console().print("This directory is connected to no server as an app.")
+            console().print("No app in this directory is connected to a server.")
             return 0
 
     return status

@@ -130,7 +130,7 @@ def _installation() -> Installation:
 def _release(file: Path, installation: Installation) -> Release:
     """Raises: CommandError."""
     if not file.exists():
-        raise CommandError("not_found", "There is no such file.", "Name the folder of the release.")
+        raise CommandError("not_found", "There is no such file.", "Give the folder of the release.")
     try:
         if isinstance(installation, OneFile):
             return downloaded(file.absolute(), platform.machine())

@@ -88,7 +88,7 @@ def parse_code_request(
     if parameters.get("response_mode", "query") != "query":
         raise BadRequest("The server supports only the response mode query.", param="response_mode")
     if parameters.get("response_type") != "code":
-        raise UnsupportedResponseType("The server supports only the response type code.")
+        raise UnsupportedResponseType("The server supports only response_type=code.")
     challenge = parameters.get("code_challenge", "")
     if not _DIGEST.fullmatch(challenge):
         raise BadRequest("The code challenge must have 43 characters.", param="code_challenge")

@@ -44,7 +44,7 @@ EVENTS: Mapping[str, Text] = {
     "subscription.changed": message("The app's notifications were changed"),
     "subscription.tested": message("The app asked for a test notification"),
     "subscription.failed": message("The server could not deliver a notification"),
-    "subscription.ended": message("The app's notifications ended"),
+    "subscription.ended": message("The app is no longer notified of new records"),
     "subscription.deleted": message("The app's notifications were deleted"),
     "code.redeemed": message("The app connected"),
     "code.replayed": message("The app's authorization code was used a second time"),

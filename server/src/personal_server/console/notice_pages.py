@@ -57,7 +57,7 @@ UrlCheck = Callable[[str], None]
 def no_url(url: str) -> None:
     """A server that calls nobody.  Raises: InvalidState."""
     del url
-    raise InvalidState("This server calls no addresses.")
+    raise InvalidState("This server sends no notices to addresses.")
 
 
 CHANNEL_WORDS: dict[str, Text] = {

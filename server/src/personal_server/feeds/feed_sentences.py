@@ -53,8 +53,7 @@ _BY_CODE: Mapping[str, str] = MappingProxyType(
             "The mail server did not answer. The server tries again by itself."
         ),
         "mailbox_misbehaves": message(
-            "The mail server gave an answer that no mail server gives. The server tries again by"
-            " itself."
+            "The mail server gave an answer that makes no sense. The feed tries again by itself."
         ),
         "sign_in_unsupported": message(
             "The server takes no password. Use an address of it that does, or export the account"
@@ -62,7 +61,7 @@ _BY_CODE: Mapping[str, str] = MappingProxyType(
         ),
         "dav_unreachable": message("The server did not answer. The feed tries again by itself."),
         "dav_misbehaves": message(
-            "The server gave an answer that no such server gives. The feed tries again by itself."
+            "The other server gave an answer that makes no sense. The feed tries again by itself."
         ),
         "dav_not_found": message(
             "No calendars or address books are at this address. Add the feed again with the"

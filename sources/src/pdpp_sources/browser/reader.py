@@ -57,7 +57,7 @@ VISITS = StreamForm(
     time_field="visited_at",
     views={
         "sites": ("Names of sites and times only", ["id", "visited_at", "host"]),
-        "times": ("When you were on the web", ["id", "visited_at", "reason", "seconds"]),
+        "times": ("Times at which you were on the web", ["id", "visited_at", "reason", "seconds"]),
     },
     parents={"from_visit": ("visits", "from_visit_id")},
     semantic=["title"],

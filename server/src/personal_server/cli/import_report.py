@@ -87,15 +87,16 @@ def print_tally(
     if target is not None:
         label = target["name"] or target["connection_id"]
         out.print(Text.assemble("  into ", (plain(label).plain, "bold")))
-    columns = ("  stream", "read", "new", "updated", "unchanged", "rejected")
     rows = [
         (f"  {name}", each.read, each.new, each.updated, each.unchanged, each.rejected)
         for name, each in tally.streams.items()
     ]
-    if not stored:
-        columns = ("  stream", "would be imported", "rejected")
-        rows = [(f"  {name}", each.read, each.rejected) for name, each in tally.streams.items()]
-    out.print(table(columns, rows))
+    if stored:
+        out.print(table(("  stream", "read", "new", "updated", "unchanged", "rejected"), rows))
+    else:
+        from personal_server.cli.survey_report import print_survey  # noqa: PLC0415 (of dry runs)
+
+        print_survey(tally, out)
     _print_absent(tally, out)
     if tally.earliest:
         out.print(f"  from {tally.earliest} to {tally.latest}")

@@ -3,20 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 
 import orjson
 
 from pdpp_kernel.source_declaration import SourceDeclaration
-from pdpp_kernel.source_item import Skipped
+from pdpp_kernel.source_item import Data, Skipped
 from personal_server.collecting.imports import ImportTally, ReadableExport
 from personal_server.collecting.ingest import LineChecker, LineRefused
 
 
+@dataclass(slots=True)
+class SurveyTally(ImportTally):
+    """What an import would do.
+
+    Shapes: `first` is the first record of each stream, to look at.
+    """
+
+    first: dict[str, Data] = field(default_factory=dict[str, Data])
+
+
 def survey(
     reading: ReadableExport, declaration: SourceDeclaration, show_place: Callable[[int], None]
-) -> ImportTally:
+) -> SurveyTally:
     """Read and check everything, store nothing: what an import would bring."""
-    tally = ImportTally()
+    tally = SurveyTally()
     emitted_at = reading.captured_at.isoformat()
     checkers = {name: LineChecker(stream) for name, stream in declaration.streams.items()}
     for item in reading.items():
@@ -25,6 +36,8 @@ def survey(
             tally.skip(item)
             continue
         tally.of(item.stream).read += 1
+        if not declaration.is_of_own_file:  # of which the columns are shown
+            tally.first.setdefault(item.stream, item.data)
         tally.widen_span(item, declaration.streams[item.stream].consent_time_field)
         try:
             line = orjson.dumps({"data": item.data, "emitted_at": emitted_at})

@@ -343,7 +343,9 @@ class StoredSignUps:
     def choose(self, feed: FeedRow, chosen: Sequence[str], deletions: str) -> None:
         """Begin to fetch.  Raises: InvalidState where it runs or ran."""
         if deletions not in (KEEP, FOLLOW):
-            raise InvalidRequest("Deletions are kept or followed.", param="deletions")
+            raise InvalidRequest(
+                "Deleted records are either kept here, or deleted here too.", param="deletions"
+            )
         now_ns = self.stores.clock()
         feed_store(self.stores).change_feed(
             feed.feed_id,

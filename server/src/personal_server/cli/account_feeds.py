@@ -255,7 +255,11 @@ def _deletions(given: str | None) -> str:
         words().print("What you delete there: should it be deleted here too? [y/N]")
         given = FOLLOW if input().strip().lower() in ("y", "yes") else KEEP
     if given not in (None, KEEP, FOLLOW):
-        raise CommandError("usage", "Deletions are kept or followed.", "--deletions keep|follow")
+        raise CommandError(
+            "usage",
+            "Deleted records are either kept here, or deleted here too.",
+            "--deletions keep|follow",
+        )
     return given or KEEP
 
 

@@ -457,7 +457,7 @@ def _add_limits(app: cyclopts.App, open_store: StoreOpener) -> None:
         if not changes:
             raise CommandError(
                 "usage",
-                "Nothing to limit: name at least one limit.",
+                "No limit was given. Give at least one.",
                 "See `pdpp grant limit --help`.",
             )
         with open_store() as store, store.authorization.write() as writer:

@@ -194,7 +194,9 @@ def _require_program(named: Path | None) -> None:
 
 def _tell_secret(secret: bytes | None) -> None:
     if secret is not None:
-        words().print("The secret that its calls are signed with, shown this once:")
+        words().print(
+            "The server signs what it sends there with this secret, which is shown this once:"
+        )
         console().print(plain(shown_secret(secret)), soft_wrap=True)
 
 

@@ -202,7 +202,7 @@ class Uploads:
             received_bytes = self.received(upload_id, path)
             if begins_at != received_bytes:
                 raise InvalidState(
-                    "The upload continues at another byte. received_bytes says which.",
+                    "This part does not begin where the upload stopped; received_bytes says where.",
                     received_bytes=received_bytes,
                 )
             if upload.received_bytes + len(chunk) > upload.about.size_bytes:

@@ -245,7 +245,9 @@ class _RecipeText:
             self._check_found(stream, at)
         for number, stream in enumerate(recipe.streams):
             if not _has_outermost(stream, streams):
-                what = message("these streams stand within each other, and none in a file")
+                what = message(
+                    "each of these streams is within another of them, and none is in a file"
+                )
                 raise self._fault("recipe_unknown_value", ("stream", number, "within"), what)
 
     def _check_found(self, stream: RecipeStream, at: Path) -> None:

@@ -10,19 +10,10 @@ from rich.console import Console
 from rich.text import Text
 
 from pdpp_kernel.source_item import Data, Skipped, TextState
-from pdpp_mcp_server.commands.failures_shown import (
-    Failure,
-)
+from pdpp_mcp_server.commands.failures_shown import Failure
 from pdpp_mcp_server.commands.tables import indented, plain, table
-from personal_server.cli.unread_files import (
-    UnreadFiles,
-    print_beyond,
-)
-from personal_server.collecting.imports import (
-    DAMAGE,
-    NOTED,
-    ImportTally,
-)
+from personal_server.cli.unread_files import UnreadFiles, print_beyond
+from personal_server.collecting.imports import DAMAGE, NOTED, ImportTally
 
 UNFINISHED = 65  # the exit code of an import that met damage: what could be read is stored
 UNREADABLE = frozenset({"unreadable", "costly"})

@@ -16,7 +16,8 @@ from personal_server.enforcement.orders import (
 from personal_server.enforcement.packed_matches import Integers, PackedCandidates, word_totals
 from personal_server.enforcement.ranking import Ranked, place_of, rank
 from personal_server.enforcement.rows import Candidate
-from personal_server.storage.sql.records.word_index import marked_words, word_counts
+from personal_server.storage.sql.reads.word_entries import word_counts
+from personal_server.storage.sql.records.word_index import marked_words
 
 FREQUENCIES = (3, 9_000)
 FAR_AHEAD = 250_000_000_000 * 10**9

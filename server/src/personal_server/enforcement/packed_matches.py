@@ -245,7 +245,7 @@ def whole(numbers: Sequence[int]) -> NDArray[Any]:
 
 
 def word_totals(counts: Sequence[bytes], indexes: Sequence[int]) -> Integers:
-    """As `word_index.word_counts`."""
+    """As `word_entries.word_counts`."""
     fields = np.frombuffer(b"".join(counts), dtype=">u4").reshape(len(counts), -1)
     return fields[:, list(indexes)].sum(axis=1, dtype=np.int64)
 

@@ -14,7 +14,7 @@ import orjson
 
 from pdpp_kernel.criteria import Term
 from personal_server.storage.sql.dialect import Conditions, Value
-from personal_server.storage.sql.records.word_index import Entry, sought_entries
+from personal_server.storage.sql.reads.word_entries import Entry, sought_entries
 
 # A posted word has at most so many characters of a longer one; a set of words so many bytes.
 LONGEST_POSTED_CHARS = 500

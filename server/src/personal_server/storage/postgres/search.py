@@ -21,13 +21,8 @@ from personal_server.storage.sql.dialect import Value
 from personal_server.storage.sql.driver import Line
 from personal_server.storage.sql.layout import FORM
 from personal_server.storage.sql.reads.search import IndexedPart
-from personal_server.storage.sql.records.word_index import (
-    FAMILY_MARK,
-    MARK,
-    STEM_MARK,
-    Entry,
-    entries,
-)
+from personal_server.storage.sql.reads.word_entries import Entry, entries
+from personal_server.storage.sql.records.word_index import FAMILY_MARK, MARK, STEM_MARK
 
 Asked = tuple[str, tuple[Value, ...]]
 # Of each word, the newest blocks are read at first: so many, and then so many more.

@@ -17,7 +17,8 @@ from pdpp_kernel.values import Comparable, ValueKind, bound, comparable
 from personal_server.enforcement.plans import FieldWindowPlan
 from personal_server.storage.folding import fold
 from personal_server.storage.sql.dialect import Conditions, Lines, Value
-from personal_server.storage.sql.records.word_index import MARK, STEM_MARK, sought_entries
+from personal_server.storage.sql.reads.word_entries import sought_entries
+from personal_server.storage.sql.records.word_index import MARK, STEM_MARK
 from personal_server.storage.tables import ColumnKind
 
 # Where tables are that no file holds.

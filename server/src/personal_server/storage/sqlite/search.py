@@ -11,7 +11,7 @@ from pdpp_kernel.criteria import Term, WordQuery
 from personal_server.enforcement.rows import Candidate
 from personal_server.storage.sql.compiler import Statement, Where
 from personal_server.storage.sql.reads.search import IndexedPart
-from personal_server.storage.sql.records.word_index import entries
+from personal_server.storage.sql.reads.word_entries import entries
 from personal_server.storage.sqlite.dialect import all_in_any
 
 # So many terms are asked for as one: a question costs as much as looking up several of them.

@@ -26,7 +26,7 @@ from personal_server.storage.row_rules import granted_lexical_fields, holds, hol
 from personal_server.storage.sql.compiler import Statement, Where
 from personal_server.storage.sql.driver import Line
 from personal_server.storage.sql.layout import FORM
-from personal_server.storage.sql.records.word_index import sought_entries, word_counts
+from personal_server.storage.sql.reads.word_entries import sought_entries, word_counts
 from personal_server.storage.sql.source_tables import Reader, ScopedSource
 
 T = TypeVar("T")

@@ -1,4 +1,4 @@
-"""The word index of a source: what it is fed with, and how it is asked.
+"""The word index of a source: what it is fed with; `reads/word_entries.py` says how it is asked.
 
 Rule: each word of each field has a list of places of its own.  All fields stand in one column,
 every word behind the place of its field among the lexical fields (`0:rained`, `1:rain`), so that a
@@ -11,15 +11,13 @@ their own (`0~rain`), in others of every word, under their family of languages (
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from typing import NamedTuple
 
-from pdpp_kernel.criteria import Term
 from personal_server.domain.language_names import USUAL_LANGUAGE
 from personal_server.domain.spaced_text import spaced
 from personal_server.domain.text_language import language_of
-from personal_server.domain.word_forms import family_of, forms, stems
+from personal_server.domain.word_forms import family_of, stems
 
 # What stands between the place of a field and a word or stem: neither a letter nor a digit.
 MARK, STEM_MARK = ":", "~"
@@ -29,16 +27,6 @@ FAMILY_MARK = STEM_MARK * 2
 _TAKEN_CHARS = 1 << 17
 # Texts of at most so many characters are kept in memory with their words.
 _OFTEN_CHARS = 64
-
-
-class Entry(NamedTuple):
-    """Marked words that stand beside each other; of the last, if `is_prefix`, the beginning.
-
-    They are letters and digits only, behind their mark.
-    """
-
-    words: tuple[str, ...]
-    is_prefix: bool = False
 
 
 def marked_words(texts: Sequence[object]) -> tuple[str, bytes]:
@@ -61,7 +49,7 @@ def _marked_text(index: int, text: str) -> tuple[str, int]:
     parts: list[str] = []
     stemmed: list[str] = []
     count, language = 0, language_of(text)
-    mark = _stem_mark(index, family_of(language or USUAL_LANGUAGE))
+    mark = stem_mark(index, family_of(language or USUAL_LANGUAGE))
     for words in _taken(spaced(text)):
         parts.append(_marked(f"{index}{MARK}", words))
         other = list(filter(None, stems(words, language)))
@@ -73,47 +61,14 @@ def _marked_text(index: int, text: str) -> tuple[str, int]:
 _marked_often = lru_cache(maxsize=4_096)(_marked_text)
 
 
-def _stem_mark(index: int, family: str) -> str:
+def stem_mark(index: int, family: str) -> str:
+    """What stands before the stems of a field in a family of languages."""
     is_usual = family == family_of(USUAL_LANGUAGE)
     return f"{index}{STEM_MARK}" if is_usual else f"{index}{FAMILY_MARK}{family}{STEM_MARK}"
 
 
 def _marked(mark: str, words: list[str]) -> str:
     return mark + f" {mark}".join(words)
-
-
-def word_counts(counts: Sequence[bytes], indexes: Sequence[int]) -> list[int]:
-    """The words of some fields of each text; always the same work, however many there are."""
-    unpacked = [_counts_in(len(counts_of_word))(counts_of_word) for counts_of_word in counts]
-    totals = [row[indexes[0]] for row in unpacked]
-    for index in indexes[1:]:
-        totals = [count + row[index] for count, row in zip(totals, unpacked, strict=True)]
-    return totals
-
-
-@lru_cache(maxsize=64)
-def _counts_in(size_bytes: int) -> Callable[[bytes], tuple[int, ...]]:
-    return struct.Struct(f">{size_bytes // 4}I").unpack
-
-
-def sought_entries(term: Term, indexes: Mapping[str, int]) -> list[Entry]:
-    """What an index is asked for where a term is sought in fields, by their places in it."""
-    return [entry for field, index in indexes.items() for entry in entries(field, index, term)]
-
-
-def entries(field: str, index: int, term: Term) -> list[Entry]:
-    """The same of one field; what most records are found by stands first."""
-    entries_found: list[Entry] = []
-    for alternative in term.alternatives_in(field):
-        if alternative.inflected:
-            sought = forms(alternative.tokens[0])
-            entries_found += [Entry((f"{index}{MARK}{word}",)) for word in sought.words]
-            for family, stemmed in sought.stems.items():
-                entries_found += [Entry((_stem_mark(index, family) + stem,)) for stem in stemmed]
-        elif alternative.tokens:
-            words = tuple(f"{index}{MARK}{word}" for word in alternative.tokens)
-            entries_found.append(Entry(words, is_prefix=alternative.prefix))
-    return entries_found
 
 
 def _taken(words: str) -> Iterable[list[str]]:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
-from personal_server.domain.language_model import IDENTIFIER
+from personal_server.domain.language_batches import APART, LanguageBatches
+from personal_server.domain.language_model import IDENTIFIER, content_of
+from personal_server.domain.language_model_file import read_model
 from personal_server.domain.language_names import STEMLESS, STEMMERS
 from server.tests.domain.test_text_language import SAID, STEMMED_BY_NONE, STRANGE
 
@@ -29,3 +31,17 @@ def test_a_language_and_how_sure_it_is(package: LanguageIdentifier, text: str) -
 
 def test_a_text_without_any_feature_is_in_no_language() -> None:
     assert IDENTIFIER.classify("") == (IDENTIFIER.classify("/" * 64)[0], 0.0)
+
+
+def test_many_texts_side_by_side_are_told_as_each_alone() -> None:
+    texts = [text[start : start + 64] for text in TEXTS for start in range(0, 60, 7)]
+    texts += ["", *texts[::3], *map(str.upper, texts[::5])]
+    alone = [IDENTIFIER.classify(text) for text in texts]
+    at_once = list(LanguageBatches(read_model()).classify([*map(content_of, texts)]))
+    assert [code for code, _ in at_once] == [code for code, _ in alone]
+    assert [sure for _, sure in at_once] == pytest.approx([sure for _, sure in alone])
+    assert list(IDENTIFIER.classify_all(texts)) == alone
+
+
+def test_no_feature_holds_what_stands_between_texts() -> None:
+    assert APART not in read_model().labels

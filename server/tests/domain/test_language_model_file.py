@@ -1,4 +1,4 @@
-"""The language model, kept in a file of which each process reads the rows that it needs."""
+"""The language model, kept in a file that says the same in less room."""
 
 from __future__ import annotations
 
@@ -14,15 +14,19 @@ from personal_server.domain import language_model_file
 from personal_server.domain.language_model import LanguageModel
 from personal_server.domain.language_model_file import framed, keep, kept_in, read_model
 
-WEIGHTS, FOLLOWING = array("I", range(6)), array("I", (each % 2 for each in range(512)))
+# the texts `a`, `ab` and `b`, of which the second ends in the third
 CONTENT = framed(
     [
         b"srensr",
         array("f", range(3)).tobytes(),
-        WEIGHTS.tobytes(),
-        array("I", [0, 1]).tobytes(),
-        array("i", [-1, 1]).tobytes(),
-        FOLLOWING.tobytes(),
+        array("I", [7, 8, 9]).tobytes(),
+        b"abb",
+        array("I", [0, 2, 3, 3, 3]).tobytes(),
+        array("I", [0, 0, 0, 2]).tobytes(),
+        array("I", [0, 1, 0, 2]).tobytes(),
+        array("I", [0, 0, 2, 3]).tobytes(),
+        bytes([0, 2, 1]),
+        array("H", [10, 20, 30]).tobytes(),
     ]
 )
 
@@ -33,10 +37,11 @@ def test_what_is_kept_is_what_is_read(tmp_path: Path) -> None:
     found = kept_in(path)
     assert found is not None
     assert (found.codes, list(found.begins)) == (["sr", "en", "sr"], [0, 1, 2])
-    assert (list(found.rows), list(found.features)) == ([0, 1], [-1, 1])
-    assert list(found.columns_of(found.weights(1))) == [3, 4, 5]
-    assert list(found.columns_of(found.weights(0) + found.weights(1))) == [3, 5, 7]
-    assert [list(found.following(row)) for row in (0, 1)] == [FOLLOWING[:256].tolist()] * 2
+    assert list(found.features) == [0, 1, 0, 2]
+    assert found.columns_of(found.weights(1)) == [10, 8, 20]
+    assert found.columns_of(found.weights(1) + found.weights(2)) == [17, 38, 29]
+    steps = [found.following(state, byte) for state in range(4) for byte in b"abc"]
+    assert steps == [1, 2, 0, 1, 3, 0, 1, 2, 0, 1, 2, 0]
 
 
 def test_the_package_is_found_without_loading_it() -> None:
@@ -73,7 +78,6 @@ def test_where_nothing_can_be_kept_the_model_is_read_anew(tmp_path: Path) -> Non
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux says what a process has in memory")
 def test_a_process_that_tells_languages_takes_little_of_the_model_into_memory() -> None:
-    """Around each page of a file that is mapped the system maps others, until all is there."""
     program = """
 import sys
 from pathlib import Path

@@ -8,7 +8,8 @@ import sys
 import pytest
 
 from personal_server.domain.language_names import STEMLESS, STEMMERS
-from personal_server.domain.text_language import language_of
+from personal_server.domain.language_signs import FOREIGN
+from personal_server.domain.text_language import foretell, language_of
 
 # Greetings and short notes, as they stand in mails and chats.
 SAID = {
@@ -105,11 +106,26 @@ def test_foreign_names_in_a_text_are_not_its_language() -> None:
     assert language_of("Please write Αθήνα and 東京 on the labels of the boxes") == "english"
 
 
+def test_texts_are_told_at_once_as_each_alone() -> None:
+    texts = [*SAID.values(), *STEMMED_BY_NONE, *STRANGE, *LIKE_ANOTHER]
+    texts = [text[start:] for text in texts for start in (0, 9)]
+    alone = [*map(language_of, texts)]
+    foretell(str(number) for number in range(5_000))  # more than are known at once
+    foretell(texts)
+    assert [*map(language_of, texts)] == alone
+
+
+def test_letters_of_other_scripts_are_looked_for_among_all_letters() -> None:
+    other = (chr(code) for code in range(0x370, sys.maxunicode + 1))
+    assert not [letter for letter in other if letter.isalpha() and not FOREIGN.match(letter)]
+
+
 def test_the_model_is_read_from_memory_and_only_where_a_text_needs_it() -> None:
     """On a read-only system no directory takes a temporary file."""
     program = """
 import sys, tempfile
-from personal_server.domain.text_language import language_of
+from personal_server.domain.language_signs import FOREIGN
+from personal_server.domain.text_language import foretell, language_of
 tempfile.tempdir = "/nowhere"
 assert language_of("Please find the invoice of last month and that of this one") == "english"
 assert language_of("Re: ok") == "english"

@@ -1,76 +1,85 @@
-"""The language model in a file: unpacked once, then read row by row beside the program.
+"""The language model in a file: packed anew once, then read beside the program.
 
-Unpacking takes half a second of a processor and 200 MB for that moment.  What comes of it is kept
-in the folder of compiled modules, for this version of the package and of this module.  It is not
-mapped: around each page that a text needs the system maps fifteen others, so that some hundred
-texts would take most of the file into the memory of a process.  Where that folder cannot be written
-to, each process unpacks the model into 64 MB of its own.
+Unpacking what the package has takes a second of a processor and 200 MB for that moment.  Of it
+follows a model of 6 MB that says the same: the automaton as the trie that it was made of, and of
+each feature the weights in the languages that know it.  That is kept in the folder of compiled
+modules, for this version of the package and of this module.  Where that folder cannot be written
+to, each process unpacks for itself.
 """
 
 from __future__ import annotations
 
 import lzma
-import os
 import struct
 import tempfile
 import zlib
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib.util import cache_from_source, find_spec
 from pathlib import Path
+from typing import Any
 
 from personal_server.domain.language_names import STEMLESS, STEMMERS
 
-_FORM = 3  # raised where what is kept has to be made anew
+_FORM = 4  # raised where what is kept has to be made anew
 _NAME = "language_model"
 _NEW = f"{_NAME}.new-"
 _FOLDER = Path(cache_from_source(__file__)).parent
 _PACKAGE, _PACKED = "py3langid", Path("data", "model.npz.xz")
-_BYTES = 256  # a row of the automaton has a place for each
 _NUMBER_BYTES = 4
 STEPS = 1 << 9
 """Weights are multiples of a 512th, and few of them apart: 32 bits have room for the sum of all."""
-_PIECE_BYTES = 1 << 20
-_SUM, _LENGTHS = struct.Struct(">I"), struct.Struct(">6Q12x")
-
-ReadBytes = Callable[[int, int], bytes]
-"""So many bytes of what is kept, from a place on."""
+_SUM, _LENGTHS = struct.Struct(">I"), struct.Struct(">10Q")
 
 
 @dataclass(frozen=True, slots=True)
 class KeptModel:
-    """The model, of whose two large tables each row is read when it is asked for.
+    """The model.
 
-    Shapes: `codes` is the language of each column; `rows` says of each state of the automaton which
-        row of `following` holds the next state by the next byte, and `features` which feature ends
-        in it, or -1; `weights` are those of a feature in each column: one number, of which each
-        column has 32 bits, so that adding two adds all columns.
+    Shapes: `codes` is the language of each column; states are numbered level by level of the trie,
+        the children of each in the order of the bytes that lead to them: those of a state are the
+        stretch of `labels` from its place in `firsts` to the next one, and behind the label at a
+        place is the state of the next number.  `fails` says of each state which one its longest
+        ending is, `features` which feature ends in it, or 0 for none.  A feature has stretches
+        (`spans`) of `columns` and of its `values` in these, and what is `usual` in all others.
     Units: weights are logarithms in `STEPS`, from the smallest on.
     """
 
     codes: Sequence[str]
-    begins: array[float]
-    rows: array[int]
+    begins: Sequence[float]
+    usual: array[int]
+    labels: bytes
+    firsts: array[int]
+    fails: array[int]
     features: array[int]
-    _read: ReadBytes
-    _weights_at: int
-    _following_at: int
+    spans: array[int]
+    columns: memoryview
+    values: memoryview
 
     def weights(self, feature: int) -> int:
-        """Of a feature."""
-        size = len(self.codes) * _NUMBER_BYTES
-        return int.from_bytes(self._read(size, self._weights_at + feature * size), "little")
+        """Of a feature in each column: one number, of which each column has 32 bits, so that adding
+        two adds all columns.
+        """
+        row, begin, end = self.usual[:], self.spans[feature], self.spans[feature + 1]
+        for column, value in zip(self.columns[begin:end], self.values[begin:end], strict=True):
+            row[column] = value
+        return int.from_bytes(row, "little")
 
-    def columns_of(self, weights: int) -> Sequence[int]:
+    def columns_of(self, weights: int) -> list[int]:
         """The sum of weights in each column."""
-        return memoryview(weights.to_bytes(len(self.codes) * _NUMBER_BYTES, "little")).cast("I")
+        content = weights.to_bytes(len(self.codes) * _NUMBER_BYTES, "little")
+        return memoryview(content).cast("I").tolist()
 
-    def following(self, row: int) -> memoryview:
-        """The next states."""
-        size = _BYTES * _NUMBER_BYTES
-        return memoryview(self._read(size, self._following_at + row * size)).cast("I")
+    def following(self, state: int, byte: int) -> int:
+        """The next state."""
+        find, firsts, fails = self.labels.find, self.firsts, self.fails
+        at = find(byte, firsts[state], firsts[state + 1])
+        while at < 0 and state:
+            state = fails[state]
+            at = find(byte, firsts[state], firsts[state + 1])
+        return at + 1
 
 
 def read_model(folder: Path = _FOLDER) -> KeptModel:
@@ -82,7 +91,7 @@ def read_model(folder: Path = _FOLDER) -> KeptModel:
     content = unpacked(packed.read_bytes())
     with suppress(OSError):
         keep(content, path)
-    return kept_in(path) or _parsed(_slices_of(content))
+    return _parsed(content)
 
 
 def _packed() -> Path:
@@ -95,8 +104,8 @@ def _packed() -> Path:
 def unpacked(packed: bytes) -> bytes:
     """The model as the package keeps it, of the languages that are told apart, as it is kept here.
 
-    It begins with a sum of all that follows and the lengths of the six arrays, which stand in the
-    order of `KeptModel`, the weights before the rows and the following states last.
+    It begins with a sum of all that follows and the lengths of the arrays of `KeptModel`, which
+    stand in their order.
     """
     # only what unpacks computes with arrays
     import io  # noqa: PLC0415
@@ -107,15 +116,50 @@ def unpacked(packed: bytes) -> bytes:
         codes: list[str] = model["classes"].tolist()
         columns = _columns_of(codes)
         weights = model["ptc"].take(columns, axis=1).astype(np.float32)
+        weights = ((weights - weights.min()) * STEPS).round().astype("<u2")
+        usual = weights.min(axis=0)  # a language that does not know a feature has no smaller one
+        feature_at, column_at = np.nonzero(weights != usual)
         arrays = (
             np.array([codes[at] for at in columns], dtype="S2"),
             model["pc"].take(columns).astype(np.float32),
-            ((weights - weights.min()) * STEPS).round().astype("<u4"),
-            model["nextmove_row"].astype(np.uint32),
-            model["out_feat"].astype(np.int32),
-            model["nextmove"].astype(np.uint32),
+            usual.astype(np.uint32),
+            *_trie(np, model["nextmove_row"], model["nextmove"], model["out_feat"]),
+            np.searchsorted(feature_at + 1, np.arange(len(weights) + 2)).astype(np.uint32),
+            column_at.astype(np.uint8),
+            weights[feature_at, column_at],
         )
         return framed([each.tobytes() for each in arrays])
+
+
+def _trie(np: Any, row_of: Any, next_of: Any, feature_of: Any) -> tuple[Any, Any, Any, Any]:
+    """Labels, beginnings, fails and features of the states of an automaton.
+
+    A state lies as deep as the text is long that leads to it from the first one, so that a step to
+    a state that was not reached before goes to a child; all other steps are those of its fail.
+    """
+    steps = next_of.reshape(-1, 1 << 8)
+    number = np.full(len(row_of), -1)
+    fails, number[0] = np.zeros(len(row_of), np.intp), 0
+    levels, labels, counts, reached = [np.zeros(1, np.intp)], list[Any](), list[Any](), 1
+    while len(levels[-1]):
+        parents = levels[-1]
+        after = steps[row_of[parents]]
+        at, byte = np.nonzero(number[after] < 0)
+        children = after[at, byte].astype(np.intp)
+        number[children] = np.arange(reached, reached + len(children))
+        reached += len(children)
+        if len(levels) > 1:
+            fails[children] = steps[row_of[fails[parents[at]]], byte]
+        labels.append(byte)
+        counts.append(np.bincount(at, minlength=len(parents)))
+        levels.append(children)
+    order = np.concatenate(levels)
+    return (
+        np.concatenate(labels).astype(np.uint8),
+        np.concatenate([[0], *counts]).cumsum().astype(np.uint32),
+        number[fails[order]].astype(np.uint32),
+        (feature_of[order] + 1).astype(np.uint32),
+    )
 
 
 def framed(arrays: Sequence[bytes]) -> bytes:
@@ -171,39 +215,30 @@ def keep(content: bytes, path: Path) -> None:
 
 
 def kept_in(path: Path) -> KeptModel | None:
-    """What was kept, unless it is missing or damaged; its file stays open."""
+    """What was kept, unless it is missing or damaged."""
     try:
-        with path.open("rb") as file:
-            (total,) = _SUM.unpack(file.read(_SUM.size))
-            summed = 0
-            while piece := file.read(_PIECE_BYTES):
-                summed = zlib.crc32(piece, summed)
-            if summed != total:
-                return None
-            opened = os.dup(file.fileno())
+        content = path.read_bytes()
+        (total,) = _SUM.unpack_from(content)
     except (OSError, struct.error):
         return None
-    return _parsed(lambda size, at: os.pread(opened, size, at))
+    return _parsed(content) if zlib.crc32(memoryview(content)[_SUM.size :]) == total else None
 
 
-def _slices_of(content: bytes) -> ReadBytes:
-    return lambda size, at: content[at : at + size]
-
-
-def _parsed(read: ReadBytes) -> KeptModel:
-    lengths = _LENGTHS.unpack(read(_LENGTHS.size, _SUM.size))
-    begins, at = list[int](), _SUM.size + _LENGTHS.size
-    for length in lengths:
-        begins.append(at)
+def _parsed(content: bytes) -> KeptModel:
+    at, parts = _SUM.size + _LENGTHS.size, list[memoryview]()
+    for length in _LENGTHS.unpack_from(content, _SUM.size):
+        parts.append(memoryview(content)[at : at + length])
         at += length
-    codes, begin_of, weights, rows, features, following = begins
-    code_bytes = read(lengths[0], codes)
+    codes, begins, usual, labels, firsts, fails, features, spans, columns, values = parts
     return KeptModel(
-        [code_bytes[at : at + 2].decode() for at in range(0, len(code_bytes), 2)],
-        array("f", read(lengths[1], begin_of)),
-        array("I", read(lengths[3], rows)),
-        array("i", read(lengths[4], features)),
-        read,
-        weights,
-        following,
+        [bytes(codes[at : at + 2]).decode() for at in range(0, len(codes), 2)],
+        begins.cast("f").tolist(),
+        array("I", bytes(usual)),
+        bytes(labels),
+        array("I", bytes(firsts)),
+        array("I", bytes(fails)),
+        array("I", bytes(features)),
+        array("I", bytes(spans)),
+        columns,
+        values.cast("H"),
     )

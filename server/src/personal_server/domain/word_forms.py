@@ -26,11 +26,15 @@ _MOST_WORDS = 100_000
 
 
 class _Stems(dict[str, str]):
-    """The stems of words of one language, empty for a word that is its own; made on demand."""
+    """The stems of words of one language, made on demand.
+
+    In English it is empty for a word that is its own.
+    """
 
     def __init__(self, language: str) -> None:
         super().__init__()
         self._stemmer = Stemmer.Stemmer(language)
+        self._is_usual = language == USUAL_LANGUAGE
         self._lock = threading.Lock()  # one stemmer serves one thread at a time
 
     def __missing__(self, word: str) -> str:
@@ -38,7 +42,7 @@ class _Stems(dict[str, str]):
             stem = self._stemmer.stemWord(word)
         if len(self) >= _MOST_WORDS:
             self.clear()
-        kept_stem = self[word] = "" if stem == word else stem
+        kept_stem = self[word] = "" if self._is_usual and stem == word else stem
         return kept_stem
 
 
@@ -52,10 +56,7 @@ def stems(words: Iterable[str], language: str | None) -> list[str]:
     """
     if language is None:
         return ["" for _ in words]
-    stems_of = _STEMS[language]
-    if language == USUAL_LANGUAGE:
-        return list(map(stems_of.__getitem__, words))
-    return [stems_of[word] or word for word in words]
+    return list(map(_STEMS[language].__getitem__, words))
 
 
 def family_of(language: str) -> str:

@@ -5,6 +5,7 @@ Rule: what needs no lock (`prepare`) is pure, and done before the write transact
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -20,6 +21,7 @@ from pdpp_kernel.values import (
     comparable,
 )
 from personal_server.domain.stored import RecordWrite
+from personal_server.domain.text_language import foretell
 from personal_server.storage.folding import fold
 from personal_server.storage.record_changes import blob_ids
 from personal_server.storage.sql.dialect import Value
@@ -34,6 +36,8 @@ from personal_server.storage.tables import ColumnKind
 # So many records are looked up and written at once, of so many bytes.
 FLUSHED_AT = 2_000
 FLUSHED_BYTES = 8 * 1024 * 1024
+# So many are prepared at once.
+_AT_ONCE = 500
 _FORGET_MENTIONS = f"{delete(MentionRow, MentionRow.source, MentionRow.field)} AND key IN"
 
 
@@ -59,12 +63,18 @@ class Prepared(NamedTuple):
 
 def prepare(writes: Iterable[RecordWrite], layout: Layout) -> list[Prepared]:
     """All writes of a batch."""
-    return [
-        Prepared(write.key, write.emitted_at_ns)
-        if write.data is None
-        else prepare_one(write.key, write.data, write.emitted_at_ns, layout)
-        for write in writes
-    ]
+    prepared, waiting = list[Prepared](), iter(writes)
+    while some := list(itertools.islice(waiting, _AT_ONCE)):
+        records = [write.data for write in some if write.data is not None]
+        texts = (record.get(name) for record in records for name in layout.lexical)
+        foretell(text for text in texts if isinstance(text, str))
+        prepared += [
+            Prepared(write.key, write.emitted_at_ns)
+            if write.data is None
+            else prepare_one(write.key, write.data, write.emitted_at_ns, layout)
+            for write in some
+        ]
+    return prepared
 
 
 def prepare_again(prepared: Iterable[Prepared], layout: Layout) -> list[Prepared]:

@@ -67,6 +67,14 @@ def test_what_is_absent_reads_as_empty_and_is_no_fault() -> None:
     members.close()
 
 
+def test_what_is_at_fault_is_left_out_of_what_is_read() -> None:
+    findings = ShapeFaults()
+    members = Members({"a": [{"b": "x"}, 1, {"b": "y"}]}, "", findings)
+    assert [part.text("b") for part in members.objects("a")] == ["x", "y"]
+    assert text_at(7, "/c", findings, 9) == ""
+    assert [entry["path"] for entry in findings.entries] == ["/a/1", "/c"]
+
+
 @pytest.mark.parametrize("value", [None, [], "x", 1])
 def test_what_is_no_object_is_one_fault_and_has_no_members(value: object) -> None:
     findings = ShapeFaults()

@@ -77,6 +77,12 @@ def test_what_is_written_for_people_has_a_name_beside() -> None:
     assert found == [(ADA, "Byron, Ada"), (BOB, None), (BOB, None)]
 
 
+@pytest.mark.parametrize(("length", "count"), [(1_000, 1), (1_001, 0)])
+def test_an_entry_has_a_longest(length: int, count: int) -> None:
+    text = "<ada@example.org>".rjust(length)
+    assert len(list(PersonField("to", PersonForm.WRITTEN).read({"to": text}))) == count
+
+
 @pytest.mark.parametrize(
     "text", [" " * 900 + "<", "<" * 900, "x" * 900, "1x\n" * 300, "a" * 900, "+1 " * 10**6]
 )

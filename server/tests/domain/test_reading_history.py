@@ -1,4 +1,4 @@
-from dataclasses import replace
+from dataclasses import astuple, replace
 
 from personal_server.domain.disclosure import DENIED, SERVED, AskedDetail, DisclosureEntry
 from personal_server.domain.reading_history import (
@@ -21,6 +21,11 @@ def test_an_empty_search_is_told_from_one_that_found() -> None:
     assert count_request([SEARCH], 2) == ReadingCount(1, searches=1, empty_searches=1, new_words=2)
     both = [FOUND, replace(FOUND, stream="rest")]
     assert count_request(both, 0) == ReadingCount(1, 6, 80, searches=1)
+
+
+def test_what_was_not_counted_is_none_and_counts_add_up() -> None:
+    assert astuple(ReadingCount()) == (0,) * 7
+    assert astuple(ReadingCount(*range(7)) + ReadingCount(*range(7))) == (0, 2, 4, 6, 8, 10, 12)
 
 
 def test_only_records_and_blobs_that_are_not_there_are_unknown_keys() -> None:

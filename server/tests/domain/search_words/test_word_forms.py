@@ -58,6 +58,12 @@ def test_the_very_word_weighs_more_than_its_other_forms() -> None:
     assert words.occurrences(term, "body") == 3
 
 
+def test_a_phrase_stands_where_its_first_word_does() -> None:
+    words = TextWords("heavy rain and rain and heavy rain", None)
+    assert words.places(Term(("heavy", "rain"))) == [0, 5]
+    assert words.places(Term(("rain", "heavy"))) == []
+
+
 @pytest.mark.parametrize(
     ("asked", "text"),
     [

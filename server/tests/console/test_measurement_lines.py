@@ -118,6 +118,27 @@ def test_what_was_measured_at_an_end_of_the_calendar_has_a_page(
         read(browser, f"{path}?by={by}&since={at[:10]}&until={at[:10]}")
 
 
+@pytest.mark.parametrize("kind", ["heart_rate", "step_count"])
+@pytest.mark.parametrize(
+    "figures", [(1.7e308, 1.7e308), (1.7e308, -1.7e308), (5e-324, 0.0), (-1e-320, 1e-320)]
+)
+def test_figures_of_any_size_that_json_has_are_drawn(
+    house: Household, browser: Browser, kind: str, figures: tuple[float, float]
+) -> None:
+    at = [f"2026-11-{day}T09:00:00Z" for day in (16, 16, 17, 17)]
+    rows = [
+        measured(number, at[number], kind, value, "x")
+        for number, value in enumerate((*figures, *figures[::-1]))
+    ]
+    rows.append(measured(9, "2026-11-18T09:00:00Z", kind, figures[1], "x"))
+    path = filled(house, HEALTH, "cin_health", "measurements", rows)
+    page = read(browser, path)
+    assert len(buckets(page)) == len(page.page.css("svg.line circle")) == 3
+    (table,) = marked(browser.get(path), "as-table", "href")
+    for other in ("/owner/days/2026-11-16", "/owner/days", table):
+        read(browser, other)
+
+
 def garden() -> dict[str, Any]:
     """What an outsider measures: rain, which adds up, and warmth, which does not."""
     rain = {"type": "number", "x_pdpp_unit": "mm", "x_pdpp_total": True}

@@ -9,6 +9,8 @@ from math import floor, log10
 
 DRAWING_WIDTH, DRAWING_HEIGHT = 720, 200
 MARKS = 4
+LARGEST, SMALLEST = 1e300, 1e-300
+"""Beyond these a difference of two figures is infinite, or none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +49,12 @@ def draw_lines(
     figures: Sequence[tuple[int, Decimal, Decimal, Decimal]], places: int, *, from_zero: bool
 ) -> LineDrawing:
     """Figures, each with its place among so many, its value, the least and the greatest."""
-    values = [float(value) for figure in figures for value in figure[1:]]
+    values = [_bounded(value) for figure in figures for value in figure[1:]]
     marks = _marks(min(values, default=0.0), max(values, default=0.0), from_zero=from_zero)
     low, high = marks[0], marks[-1]
 
     def height(value: Decimal) -> float:
-        share = (float(value) - low) / ((high - low) or 1.0)
+        share = (_bounded(value) - low) / ((high - low) or 1.0)
         return round(DRAWING_HEIGHT * (1 - min(1.0, max(0.0, share))), 1)
 
     step = DRAWING_WIDTH / max(1, places)
@@ -78,6 +80,10 @@ def draw_lines(
     )
 
 
+def _bounded(value: Decimal) -> float:
+    return max(-LARGEST, min(LARGEST, float(value)))
+
+
 def _runs(places: Sequence[int]) -> Iterable[range]:
     """Stretches of places that follow each other, as positions."""
     begin = 0
@@ -94,8 +100,9 @@ def _path(points: Iterable[tuple[float, float]]) -> str:
 def _marks(low: float, high: float, *, from_zero: bool) -> list[float]:
     """Round values from below the least to above the greatest."""
     low, high = (min(low, 0.0), max(high, 0.0)) if from_zero else (low, high)
-    if high <= low:
-        low, high = low - 1.0, high + 1.0
+    if high - low < SMALLEST:
+        around = max(1.0, abs(low) / 1e9)
+        low, high = low - around, high + around
     rough = (high - low) / MARKS
     power = 10.0 ** floor(log10(rough))
     step = next(power * by for by in (1, 2, 5, 10) if power * by >= rough)

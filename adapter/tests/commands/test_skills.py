@@ -58,6 +58,28 @@ def test_what_a_person_changed_stays(home: Path, capsys: pytest.CaptureFixture[s
     assert outcomes(capsys, "codex", "--replace")[0] == "written"
 
 
+def test_a_skill_of_another_release_is_not_taken_for_one_that_a_person_changed(
+    home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    older = tuple(Skill(each.name, f"{each.text}\nAs it was.\n") for each in shipped_skills())
+    with monkeypatch.context() as patch:
+        patch.setattr("pdpp_mcp_server.commands.skills.shipped_skills", lambda: older)
+        assert outcomes(capsys, "codex") == ["written"] * len(older)
+    changed = page(home, "codex", older[0].name)
+    changed.write_text(f"{older[0].text}Mine.\n", encoding="utf-8")
+    assert outcomes(capsys, "codex") == ["changed_by_you"] + ["written"] * (len(older) - 1)
+    assert (
+        page(home, "codex", older[1].name).read_text(encoding="utf-8") == shipped_skills()[1].text
+    )
+    changed.unlink()
+    with monkeypatch.context() as patch:
+        patch.setattr("pdpp_mcp_server.commands.skills.shipped_skills", lambda: older)
+        assert run_app(skills, ["remove", "--json"]) == 0
+    assert len(json.loads(capsys.readouterr().out)) == len(older) - 1
+    left = [path for path in home.rglob("*") if path.is_file()]
+    assert [path.parent.name for path in left] == [older[0].name]  # who wrote it is still known
+
+
 def test_what_a_person_wrote_in_another_encoding_stays(
     home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

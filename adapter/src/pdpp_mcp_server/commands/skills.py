@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+from hashlib import sha256
 from pathlib import Path
 from typing import Annotated, Literal, TypeAlias
 
@@ -22,6 +23,8 @@ FOLDERS: dict[SkillHost, tuple[str, str]] = {
     "codex": (".agents", "skills"),
 }
 """Where a host looks for the skills of a person, below the home directory."""
+MARK = ".as-written"
+"""Beside a skill: the digest of the page that this command wrote, perhaps of another release."""
 
 skills = cyclopts.App(name="skills", help="Teach the agents here to ask well.")
 
@@ -82,8 +85,9 @@ def remove(*hosts: SkillHost, json: bool = False) -> int:
     for host in hosts or tuple(FOLDERS):
         for skill in shipped_skills():
             page = _page(skill, host)
-            if page.is_file() and _is_as_shipped(page, skill):
+            if _is_ours(page, skill):
                 page.unlink()
+                page.with_name(MARK).unlink(missing_ok=True)
                 if not any(page.parent.iterdir()):
                     page.parent.rmdir()
                 removed.append({"host": host, "skill": skill.name})
@@ -102,16 +106,35 @@ def _is_as_shipped(page: Path, skill: Skill) -> bool:
     return page.read_text(encoding="utf-8", errors="replace") == skill.text
 
 
+def _is_ours(page: Path, skill: Skill) -> bool:
+    """Whether nobody changed it since it was written, by this release or another."""
+    if not page.is_file():
+        return False
+    if _is_as_shipped(page, skill):
+        return True
+    mark = page.with_name(MARK)
+    return (
+        mark.is_file()
+        and not page.is_symlink()
+        and mark.read_text(encoding="utf-8", errors="replace") == _digest(page)
+    )
+
+
+def _digest(page: Path) -> str:
+    return sha256(page.read_bytes()).hexdigest()
+
+
 def _write(skill: Skill, host: SkillHost, *, replace: bool) -> str:
     """Write it, and say what became of it.  Raises: CommandError (`storage`)."""
     page = _page(skill, host)
     try:  # agents obey what lies there
         if page.is_file() and _is_as_shipped(page, skill):
             return "unchanged"
-        if os.path.lexists(page) and not replace:
+        if os.path.lexists(page) and not replace and not _is_ours(page, skill):
             return "changed_by_you"
         make_folders(page.parent)
         _put(page, skill.text)
+        _put(page.with_name(MARK), _digest(page))
     except OSError:
         path = f"~/{page.relative_to(Path.home())}"
         message = f"{path} cannot be written."

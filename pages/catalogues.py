@@ -181,8 +181,15 @@ def declared_names() -> Iterator[str]:
             named = (*stream.get("views", ()), stream["display"])
             yield from (str(each["label"]).replace("%", "%%") for each in named)
             relations = (each["name"] for each in stream.get("relationships", ()))
-            for name in (*stream["schema"]["properties"], *relations):
+            for name in (*stream["schema"]["properties"], *relations, *_measures(stream)):
                 yield str(field_words(name))
+
+
+def _measures(stream: Data) -> Iterator[str]:
+    """What a stream measures, as far as it is declared to add up."""
+    for each in stream["schema"]["properties"].values():
+        total = each.get("x_pdpp_total")
+        yield from total if isinstance(total, list) else ()
 
 
 @cache

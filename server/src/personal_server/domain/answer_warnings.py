@@ -9,6 +9,7 @@ from pdpp_kernel.record import DamagedRow
 from pdpp_kernel.wire_objects import AnyObject, WireObject
 
 MAX_NAMED_RECORDS = 12
+OfValues = Literal["mixed_currencies", "mixed_units", "units_unknown", "without_value"]
 
 
 class Warning(WireObject, kw_only=False):
@@ -27,9 +28,7 @@ class Warning(WireObject, kw_only=False):
         "shown_as_occurrence",
         "outside_time_constraint",
         "limited_access",
-        "mixed_currencies",
-        "mixed_units",
-        "units_unknown",
+        OfValues,
         "newer_missing",
     ]
     message: str

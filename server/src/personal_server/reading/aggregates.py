@@ -40,6 +40,7 @@ from personal_server.enforcement.rows import Aggregation, Group
 from personal_server.enforcement.search import searchable_fields
 from personal_server.reading.empty_answers import Emptiness, explain_empty
 from personal_server.reading.freshness import least_fresh
+from personal_server.reading.missing_values import without_value
 from personal_server.reading.pace import leaves_at
 from personal_server.reading.ports import ReadPorts
 from personal_server.reading.records import unavailable_meta
@@ -120,7 +121,11 @@ def read_aggregate(
         emptiness = value_twins(snapshot, read.sources, read.plan.conditions)
     return ReadResult(
         data=_aggregation(read, found, units),
-        warnings=(*read.warnings, *units.warnings),
+        warnings=(
+            *read.warnings,
+            *units.warnings,
+            *without_value(read.sources, read.plan.conditions),
+        ),
         meta=meta | emptiness.meta,
         disclosed=[
             *(

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
+from itertools import chain
 from time import perf_counter
 from typing import Any, cast
 
@@ -82,6 +83,7 @@ from personal_server.enforcement.semantic_queries import (
 )
 from personal_server.reading.empty_answers import Emptiness, NearValue, explain_empty
 from personal_server.reading.freshness import ShownFreshness, least_fresh
+from personal_server.reading.missing_values import without_value
 from personal_server.reading.pace import leaves_at
 from personal_server.reading.partial_hits import MOST_PARTIAL_HITS, partial_hits, places_beside
 from personal_server.reading.ports import ReadPorts
@@ -227,7 +229,11 @@ def search(
         data=shown.hits,
         next_cursor=_next_cursor(ports, read, turn, shown.end),
         count=turn.findings.count(),
-        warnings=(*read.warnings, *turn.findings.warnings()),
+        warnings=(
+            *read.warnings,
+            *turn.findings.warnings(),
+            *without_value(read.sources, chain.from_iterable(read.plan.conditions.values())),
+        ),
         meta=meta,
         disclosed=[
             *_disclosed([*shown.places, *shown.beside]),
@@ -758,7 +764,12 @@ def _search_in_time(
     return ReadResult(
         data=shown.hits,
         next_cursor=cursor,
-        warnings=read.warnings,
+        warnings=(
+            *read.warnings,
+            *without_value(
+                read.sources, chain.from_iterable(each.conditions for each in read.plan.scopes)
+            ),
+        ),
         meta=meta | unavailable_meta(authority, query.selectors) | emptiness.meta,
         disclosed=_disclosed([*shown.places, *shown.beside])
         or [*_found_nothing(read.sources), *emptiness.disclosed],

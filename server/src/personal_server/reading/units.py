@@ -25,6 +25,7 @@ from personal_server.enforcement.aggregates import BY_CONNECTION
 from personal_server.enforcement.authorized_reads import AuthorizedRead, units_plan
 from personal_server.enforcement.plans import AggregatePlan, RecordsPlan
 from personal_server.enforcement.rows import Aggregation, Group, PlacedRow
+from personal_server.reading.missing_values import without_value
 from personal_server.reading.value_twins import value_twins
 from personal_server.storage.ports.snapshots import ReadSnapshot
 
@@ -73,12 +74,13 @@ def notes_on_page(
     cursor: str | None,
 ) -> tuple[dict[str, object], tuple[Warning, ...], list[Disclosed]]:
     """What is said of a page that has records: its units, and of the first one the values that a
-    filter missed; members of `meta`, warnings, and what they were read from.
+    filter missed, or left out; members of `meta`, warnings, and what they were read from.
     """
     meta, warnings, disclosed = units_of_page(snapshot, read, rows)
     if cursor is None and read.plan.conditions:
         twins = value_twins(snapshot, read.sources, read.plan.conditions)
         meta, disclosed = meta | twins.meta, [*disclosed, *twins.disclosed]
+        warnings = (*warnings, *without_value(read.sources, read.plan.conditions))
     return meta, warnings, disclosed
 
 

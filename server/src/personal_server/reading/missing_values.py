@@ -1,0 +1,31 @@
+"""What a condition leaves out beside what it names: records without a value.
+
+Rule: it follows from the request and the declarations alone, whatever is stored.
+Source: docs/contract/resource-server.md 2.3, 7.3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from pdpp_kernel.criteria import Condition
+from pdpp_kernel.operators import Operator
+from personal_server.domain.answer_warnings import Warning
+from personal_server.domain.authority import ReadableSource
+
+
+def without_value(
+    sources: Sequence[ReadableSource], conditions: Iterable[Condition]
+) -> tuple[Warning, ...]:
+    """Of each `ne` on a field that may be null: that it leaves out those records, too."""
+    denied = dict.fromkeys(each.field for each in conditions if each.operator is Operator.NE)
+    declared = [source.declared.properties for source in sources]
+    return tuple(
+        Warning(
+            "without_value",
+            f"Records without a value of '{name}' are left out here, too; 'exists' finds them.",
+            field=name,
+        )
+        for name in denied
+        if any(name in each and each[name].nullable for each in declared)
+    )

@@ -23,7 +23,7 @@ from tests.journeys.questions.asking import (
     near,
     value,
 )
-from tests.journeys.questions.silent_questions import timed
+from tests.journeys.questions.silent_questions import timed, warned
 
 MONTH = "2018-05"
 YEAR = 2017
@@ -93,6 +93,18 @@ def since_said(host: Host, facts: Facts) -> Any:
     return seen.ids()[0], int((seen.fact("count") or "").partition(":")[2])
 
 
+def subjectless(host: Host, facts: Facts) -> Any:
+    """No text is no value, which the call that is offered asks for."""
+    asked = {**facts.mail.place, "metric": "count", "filter": {"subject": ""}}
+    return near(float(host.follow(host.call("aggregate", asked)).value()))
+
+
+def without_accents(host: Host, facts: Facts) -> Any:
+    """A part of a text has its accents; the call that is offered asks for words in any form."""
+    asked = {**facts.lab.place, "metric": "count", "filter": {"title": {"contains": "repair cafe"}}}
+    return near(float(host.follow(host.call("aggregate", asked)).value()))
+
+
 def how_many(host: Host, facts: Facts) -> Any:
     """Of what holds some words the best are shown; that they are a hundred is no count."""
     asked = {"query": "what kind of movie do you like best of all", "streams": ["messages"]}
@@ -138,6 +150,14 @@ people_questions: tuple[Question, ...] = (
              lambda f: counted(r for r in f.mail.rows
                                if r["is_reply"] is False and r["sent_at"].startswith("2002-10")),
              needs_mail=True),
+    Question("negation", "How many events does somebody else hold than the Fablab?",
+             warned("without_value", "aggregate", lab, metric="count",
+                    filter={"organizer": {"ne": "Fablab"}}), lambda _: True),
+    Question("missing values", "How many mails have an empty subject?", subjectless,
+             lambda f: counted(r for r in f.mail.rows if r["subject"] is None), needs_mail=True),
+    Question("accents", "How many times was the repair cafe?", without_accents,
+             lambda f: near(f.found("repair cafe", streams="events",
+                                    connection_id=f.lab.connection)[1])),
     Question("who holds it", "How many events name nobody who holds them, and begin in 2015?",
              figure(events, metric="count", across="connections",
                     filter={"organizer": {"exists": False},

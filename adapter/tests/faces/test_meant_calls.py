@@ -32,6 +32,11 @@ nothing: dict[str, Any] = {"meta": {"empty": {"reason": "nothing_matches"}}}
             {"stream": "s", "filter": {"title": {"contains": "mascara"}, "n": 3}},
             {"stream": "s", "filter": {"n": 3}, "query": "mascara"},
         ),
+        (
+            "query_records",
+            {"stream": "s", "filter": {"amount": 1247.44, "size": 3}},
+            {"stream": "s", "filter": {"amount": -1247.44, "size": 3}},
+        ),
         ("search", {"query": 'from:"Ana Schmit" -x'}, {"query": "Ana Schmit -x"}),
         ("search", {"q": "to:ada", "exact": True}, {"query": "ada"}),
         (

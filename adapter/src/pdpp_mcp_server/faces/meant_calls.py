@@ -18,6 +18,7 @@ PLAIN_WORDS = re.compile(r"[^\W\d_][^\d_@:/\\]{2,}")
 NOT_WORD = re.compile(r'(?<!\S)NOT\s+(?=[\w"])')
 SEARCH_SIGNS = re.compile(r'(?<!\S)\w+:(?=\S)|"')
 RELEVANCE = "relevance"
+AMOUNT = "amount"
 WHERE = ("streams", "connection_id")
 NARROWING = (*WHERE, "filter", "since", "until")
 SEARCHED = ("query", "connection_id", "limit", "filter", "since", "until")
@@ -59,6 +60,9 @@ def _wider_filter(tool: str, asked: Arguments, name: str, sought: object) -> Nex
     if sought == "":
         valueless = {**conditions, name: {Operator.EXISTS.value: False}}
         return NextCall(tool, {**asked, "filter": valueless}, "without a value")
+    if AMOUNT in name and isinstance(sought, (int, float)) and sought and sought is not True:
+        other = {**conditions, name: -sought}
+        return NextCall(tool, {**asked, "filter": other}, "what was spent is below zero")
     if _is_words(sought):
         wider = {**conditions, name: {CONTAINS: sought}}
         return NextCall(tool, {**asked, "filter": wider}, "where it is a part of the value")

@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from pdpp_kernel.errors import StorageUnavailable
-from pdpp_sources import fetcher_process, mailbox_process
+from pdpp_sources import started_process, mailbox_process
 from pdpp_sources.mailbox_messages import SignIn
 from personal_server.app import mail_batches, mailbox_runs, mailbox_sync
 from personal_server.app.feed_secrets import FILE, FeedSecrets
@@ -557,7 +557,7 @@ def _worker() -> dict[str, bytes]:
             shown = {
                 each: (folder / each).read_bytes() for each in ("cmdline", "status", "environ")
             }
-            if fetcher_process.STARTER.encode() in shown["cmdline"]:
+            if started_process.STARTER.encode() in shown["cmdline"]:
                 started[folder.name.encode()] = shown
     parents = {
         pid for pid, each in started.items() if b"PPid:\t%d\n" % os.getpid() in each["status"]

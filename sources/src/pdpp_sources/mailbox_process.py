@@ -18,7 +18,6 @@ from typing import IO
 import msgspec
 
 from pdpp_kernel.system.confinement import MB
-from pdpp_sources.fetcher_process import fetcher
 from pdpp_sources.mailbox_messages import (
     Answered,
     MailboxEnd,
@@ -28,6 +27,7 @@ from pdpp_sources.mailbox_messages import (
     receive_reply,
     send_mailbox,
 )
+from pdpp_sources.started_process import started_process
 
 WORKER = "pdpp_sources.mailbox_worker"
 MEMORY_BYTES = 256 * MB
@@ -133,7 +133,7 @@ def mailbox_process(wire: socket.socket, count: WireCount) -> Generator[MailboxP
     for each in carriers:
         each.start()
     try:
-        with fetcher(WORKER, MEMORY_BYTES, to_child, from_child) as process:
+        with started_process(WORKER, MEMORY_BYTES, to_child, from_child) as process:
             yield MailboxProcess(process.requests, process.replies, wire, count, process.kill)
     finally:
         with suppress(OSError):

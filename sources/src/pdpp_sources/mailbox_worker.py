@@ -449,7 +449,7 @@ def _refusal_of(request: MailboxRequest) -> str:
 def main(files: Sequence[int], memory_bytes: int) -> NoReturn:
     """Serve whoever had this process started: requests and replies, pipes from and to the server.
 
-    Source: `fetcher_starter.py`.
+    Source: `process_starter.py`.
     """
     requests, replies, incoming, outgoing = files
     _replies.append(os.fdopen(replies, "wb", _BUFFER_BYTES))

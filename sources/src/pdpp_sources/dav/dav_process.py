@@ -27,7 +27,7 @@ from pdpp_sources.dav.dav_messages import (
     receive_from_reader,
     send_dav,
 )
-from pdpp_sources.fetcher_process import fetcher
+from pdpp_sources.started_process import started_process
 
 WORKER = "pdpp_sources.dav.dav_worker"
 MEMORY_BYTES = 384 * MB
@@ -48,7 +48,7 @@ class DavWire(Protocol):
 @contextmanager
 def read_dav(wire: DavWire, task: DavTask) -> Generator[Iterator[SeenInAccount]]:
     """What the process says of an account, with its end as the last."""
-    with fetcher(WORKER, MEMORY_BYTES) as process:
+    with started_process(WORKER, MEMORY_BYTES) as process:
         with suppress(BrokenPipeError):
             send_dav(process.requests, task)
         yield _seen(wire, process.requests, process.replies)

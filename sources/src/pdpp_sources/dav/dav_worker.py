@@ -109,7 +109,7 @@ def _read_collection(
 def main(files: Sequence[int], memory_bytes: int) -> NoReturn:
     """Serve whoever had this process started.
 
-    Source: `fetcher_starter.py`.
+    Source: `process_starter.py`.
     """
     requests, replies = os.fdopen(files[0], "rb"), os.fdopen(files[1], "wb", _BUFFER_BYTES)
     confine(Limits(STEP_SECONDS, memory_bytes))

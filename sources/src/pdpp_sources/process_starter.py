@@ -26,11 +26,11 @@ IDLE_SECONDS = 900.0
 """Without a fetcher for so long it ends; the next one starts another."""
 STARTED, REFUSED = b"+", b"-"
 _LONGEST_BYTES = 4_096
-FetcherMain = Callable[[Sequence[int], int], NoReturn]
+ProcessMain = Callable[[Sequence[int], int], NoReturn]
 _PRELOADED = confinement, landlock, system_calls  # which every fetcher loads when it confines
 
 
-class StartFetcher(msgspec.Struct, array_like=True):
+class StartProcess(msgspec.Struct, array_like=True):
     """What to start; with it come a leash, and the files that the fetcher works with.
 
     Shapes: `module` has a `main` that takes the files and the memory; who holds the other end of
@@ -42,7 +42,7 @@ class StartFetcher(msgspec.Struct, array_like=True):
 
 
 @dataclass(slots=True)
-class FetcherStarter:
+class ProcessStarter:
     """Forks what is asked for, and ends it with its leash.
 
     Shapes: `children` are process ids by the leashes that they hang on.
@@ -64,7 +64,7 @@ class FetcherStarter:
                 message, files, *_ = socket.recv_fds(self.control, _LONGEST_BYTES, MOST_FILES)
                 if not message:
                     return
-                if self._start(msgspec.msgpack.decode(message, type=StartFetcher), files):
+                if self._start(msgspec.msgpack.decode(message, type=StartProcess), files):
                     poll.register(files[0], select.POLLHUP)  # which macOS tells only if asked
 
     def end_all(self) -> None:
@@ -72,7 +72,7 @@ class FetcherStarter:
         for leash in list(self.children):
             self._end(leash)
 
-    def _start(self, wanted: StartFetcher, files: Sequence[int]) -> bool:
+    def _start(self, wanted: StartProcess, files: Sequence[int]) -> bool:
         """Fork one, and say so; whether that could be done."""
         main = import_module(wanted.module).main
         gc.freeze()
@@ -99,7 +99,7 @@ class FetcherStarter:
 
 
 def _be(
-    main: FetcherMain, memory_bytes: int, own: Sequence[int], others: Iterable[int]
+    main: ProcessMain, memory_bytes: int, own: Sequence[int], others: Iterable[int]
 ) -> NoReturn:
     """Become a fetcher."""
     try:
@@ -115,7 +115,7 @@ def main() -> NoReturn:
     """Serve whoever started this process; the socket is its argument."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for whoever asked
     gc.disable()  # a walk over what all share would have each copy it
-    starter = FetcherStarter(socket.socket(fileno=int(sys.argv[1])))
+    starter = ProcessStarter(socket.socket(fileno=int(sys.argv[1])))
     try:
         starter.run()
     finally:

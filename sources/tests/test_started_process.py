@@ -12,26 +12,26 @@ from pathlib import Path
 import pytest
 
 from pdpp_kernel.system.confinement import MB
-from pdpp_sources.fetcher_process import Fetcher, Starter, fetcher
-from pdpp_sources.fetcher_starter import StartFetcher
+from pdpp_sources.process_starter import StartProcess
+from pdpp_sources.started_process import StartedProcess, Starter, started_process
 
-ASKED, MEMORY_BYTES = "sources.tests.asked_fetcher", 200 * MB
+ASKED, MEMORY_BYTES = "sources.tests.asked_process", 200 * MB
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="asks Linux about processes")
 
 
-def said(process: Fetcher, line: bytes) -> str:
+def said(process: StartedProcess, line: bytes) -> str:
     process.requests.write(line + b"\n")
     process.requests.flush()
     return process.replies.readline().decode().strip()
 
 
-def names(process: Fetcher) -> tuple[int, int]:
+def names(process: StartedProcess) -> tuple[int, int]:
     own, parent = map(int, said(process, b"names").split())
     return own, parent
 
 
 def test_each_comes_from_one_process_that_this_one_started() -> None:
-    with fetcher(ASKED, MEMORY_BYTES) as one, fetcher(ASKED, MEMORY_BYTES) as two:
+    with started_process(ASKED, MEMORY_BYTES) as one, started_process(ASKED, MEMORY_BYTES) as two:
         assert names(one)[0] != names(two)[0]
         assert names(one)[1] == names(two)[1]
         parent = Path(f"/proc/{names(one)[1]}")
@@ -44,8 +44,11 @@ def test_each_comes_from_one_process_that_this_one_started() -> None:
 
 def test_one_has_the_files_that_were_handed_in_and_none_of_another() -> None:
     readable, writable = os.pipe()
-    with os.fdopen(writable, "wb", 0) as out, fetcher(ASKED, MEMORY_BYTES) as before:
-        with fetcher(ASKED, MEMORY_BYTES, readable) as process, fetcher(ASKED, MEMORY_BYTES):
+    with os.fdopen(writable, "wb", 0) as out, started_process(ASKED, MEMORY_BYTES) as before:
+        with (
+            started_process(ASKED, MEMORY_BYTES, readable) as process,
+            started_process(ASKED, MEMORY_BYTES),
+        ):
             held = set(map(int, said(process, b"files").split()))
             assert len(held - {0, 1, 2}) == 4  # requests, replies, its own, and the list itself
             out.write(b"rain")
@@ -55,24 +58,24 @@ def test_one_has_the_files_that_were_handed_in_and_none_of_another() -> None:
 
 
 def test_one_is_ended_though_it_hears_nothing() -> None:
-    with fetcher(ASKED, MEMORY_BYTES) as process:
+    with started_process(ASKED, MEMORY_BYTES) as process:
         own, _ = names(process)
         process.requests.write(b"wait\n")
         process.requests.flush()
         process.kill()
         process.kill()
         assert process.replies.read() == b""
-    with fetcher(ASKED, MEMORY_BYTES) as another:
+    with started_process(ASKED, MEMORY_BYTES) as another:
         names(another)
         with pytest.raises(ProcessLookupError):
             os.kill(own, 0)
 
 
 def test_another_parent_is_started_where_one_has_ended() -> None:
-    with fetcher(ASKED, MEMORY_BYTES) as process:
+    with started_process(ASKED, MEMORY_BYTES) as process:
         _, parent = names(process)
         os.kill(parent, signal.SIGKILL)
-    with fetcher(ASKED, MEMORY_BYTES) as process:
+    with started_process(ASKED, MEMORY_BYTES) as process:
         assert names(process)[1] != parent
 
 
@@ -80,7 +83,7 @@ def test_one_that_does_not_answer_in_time_is_ended() -> None:
     files, children = len(os.listdir("/proc/self/fd")), children_of_this()
     starter = Starter(answers_within_seconds=0.001)
     with pytest.raises(OSError, match="could be started"):
-        starter.start(StartFetcher(ASKED, MEMORY_BYTES), ())
+        starter.start(StartProcess(ASKED, MEMORY_BYTES), ())
     assert children_of_this() == children
     assert len(os.listdir("/proc/self/fd")) == files
 
@@ -92,8 +95,8 @@ def children_of_this() -> set[str]:
 
 STARTING = f"""
 import os, sys
-from pdpp_sources.fetcher_process import fetcher
-with fetcher("{ASKED}", {MEMORY_BYTES}) as process:
+from pdpp_sources.started_process import started_process
+with started_process("{ASKED}", {MEMORY_BYTES}) as process:
     process.requests.write(b"names\\n")
     process.requests.flush()
     print(process.replies.readline().decode(), flush=True)

@@ -1,7 +1,7 @@
 """Fetchers: processes without network that say what to ask a server, and parse its answers.
 
 To start a program and load what parses takes a tenth of a second, which is more than all that a
-poll of an account that has nothing new does. So one process loads it (`fetcher_starter.py`), and
+poll of an account that has nothing new does. So one process loads it (`process_starter.py`), and
 each fetcher comes from that.
 """
 
@@ -19,15 +19,15 @@ from typing import IO
 
 import msgspec
 
-from pdpp_sources.fetcher_starter import STARTED, StartFetcher
+from pdpp_sources.process_starter import STARTED, StartProcess
 
-STARTER = "pdpp_sources.fetcher_starter"
+STARTER = "pdpp_sources.process_starter"
 ANSWERS_WITHIN_SECONDS = 60.0
 """One that is silent for longer, though it had only to load or to fork, is ended."""
 
 
 @dataclass(frozen=True, slots=True)
-class Fetcher:
+class StartedProcess:
     """One that runs."""
 
     requests: IO[bytes]
@@ -48,19 +48,19 @@ class Starter:
     _control: socket.socket | None = None
     _process: subprocess.Popen[bytes] | None = None
 
-    def start(self, wanted: StartFetcher, files: Sequence[int]) -> None:
+    def start(self, wanted: StartProcess, files: Sequence[int]) -> None:
         """Raises: OSError."""
         message = msgspec.msgpack.encode(wanted)
         with self._lock:
-            answer = b""
+            said = b""
             for _ in range(2):  # one that was idle for long has ended
                 with suppress(OSError):
                     control = self._control or self._begin()
                     socket.send_fds(control, [message], files)
-                    if answer := control.recv(1):
+                    if said := control.recv(1):
                         break
                 self._leave()
-        if answer != STARTED:
+        if said != STARTED:
             raise OSError("no process that fetches could be started")
 
     def _begin(self) -> socket.socket:
@@ -93,7 +93,7 @@ _starter = Starter()
 
 
 @contextmanager
-def fetcher(module: str, memory_bytes: int, *files: int) -> Generator[Fetcher]:
+def started_process(module: str, memory_bytes: int, *files: int) -> Generator[StartedProcess]:
     """One that runs `module`, and ends with the block; `files` are for it, and closed here.
 
     Raises: OSError.
@@ -110,12 +110,12 @@ def fetcher(module: str, memory_bytes: int, *files: int) -> Generator[Fetcher]:
         incoming = ours.enter_context(os.fdopen(replies, "rb"))
         theirs_of_leash, leash = os.pipe()
         theirs.callback(os.close, theirs_of_leash)
-        leash_held = ours.enter_context(os.fdopen(leash, "wb", 0))
+        held = ours.enter_context(os.fdopen(leash, "wb", 0))
         _starter.start(
-            StartFetcher(module, memory_bytes), (theirs_of_leash, to_child, from_child, *files)
+            StartProcess(module, memory_bytes), (theirs_of_leash, to_child, from_child, *files)
         )
         theirs.close()
-        yield Fetcher(out, incoming, leash_held)
+        yield StartedProcess(out, incoming, held)
 
 
 def _close(stream: IO[bytes]) -> None:

@@ -11,7 +11,7 @@ import hashlib
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Generic, NamedTuple, TypeVar
 
 from pdpp_kernel.criteria import WordQuery
@@ -65,16 +65,18 @@ def shared_rankings(space: ValueSpace) -> KeyedValues[KeptRanking]:
     return space.values("rankings", KeptRanking, KEPT_IN_ALL, RANKING_BYTES)
 
 
+@dataclass(slots=True)
 class Rankings:
     """The newest rankings; those used last stay longest.
 
     Shapes: `shared` is where other processes find them, too.
     """
 
-    def __init__(self, shared: KeyedValues[KeptRanking] | None = None) -> None:
-        self._lock = threading.Lock()
-        self._kept: OrderedDict[tuple[str, str], KeptRanking] = OrderedDict()
-        self._shared = shared
+    _shared: KeyedValues[KeptRanking] | None = None
+    _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
+    _kept: OrderedDict[tuple[str, str], KeptRanking] = field(
+        default_factory=OrderedDict[tuple[str, str], KeptRanking], init=False
+    )
 
     def keep(self, holder: str, request: str, digest: str, ranking: Ranking) -> None:
         """Keep the ranking of a request in the place of an older one."""
@@ -113,15 +115,17 @@ class Kept(NamedTuple, Generic[T]):
     at_ns: int
 
 
+@dataclass(slots=True)
 class RecentSearches(Generic[T]):
     """What searches found a moment ago, for the same request asked again; bounded as rankings are.
 
     Who asks again has to be told of what changed since: `sequence` says from where to look.
     """
 
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._kept: OrderedDict[tuple[str, str], Kept[T]] = OrderedDict()
+    _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
+    _kept: OrderedDict[tuple[str, str], Kept[T]] = field(
+        default_factory=OrderedDict[tuple[str, str], Kept[T]], init=False
+    )
 
     def keep(self, holder: str, request: str, found: Kept[T]) -> None:
         """Keep what was found in the place of what was before."""

@@ -9,6 +9,7 @@ stream is read in one state.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Sequence
+from dataclasses import dataclass
 from heapq import merge
 from pathlib import Path
 from typing import Protocol, cast
@@ -67,13 +68,13 @@ PrimaryKeys = Callable[[str, str], Sequence[str] | None]
 """The primary key of a (connection, stream), `None` where it is not declared any more."""
 
 
+@dataclass(frozen=True, slots=True)
 class IntegrityChecks:
     """The checks of one subject's records."""
 
-    def __init__(self, database: CheckedDatabase, subject_id: str, blob_directory: Path) -> None:
-        self._database = database
-        self._subject_id = subject_id
-        self._blob_directory = blob_directory
+    _database: CheckedDatabase
+    _subject_id: str
+    _blob_directory: Path
 
     def places(self) -> list[tuple[str, str]]:
         """Every (connection, stream) with records."""

@@ -10,7 +10,7 @@ from typing import NoReturn
 from pdpp_kernel.system.confinement import Limits, confine
 
 
-def main(files: Sequence[int], memory_bytes: int) -> NoReturn:
+def main(files: Sequence[int], _seconds: float, memory_bytes: int) -> NoReturn:
     """The files are those for requests and replies, and whatever else was handed in."""
     requests, replies = os.fdopen(files[0], "rb"), os.fdopen(files[1], "wb", 0)
     confine(Limits(30, memory_bytes))

@@ -8,12 +8,14 @@ import pytest
 
 from pdpp_kernel.source_item import SourceRecord
 from pdpp_kernel.system.landlock import version
+from pdpp_sources import started_process
 from pdpp_sources.common.errors import ExportNotRecognized, ExportTooCostly
 from pdpp_sources.common.export import open_export
 from pdpp_sources.outside_readers import outside_readers
 from pdpp_sources.reader_process import CostlyPlaces, ReaderProcess, Wanted
 from pdpp_sources.recipes.recipe_shelf import shipped_recipes
 from pdpp_sources.registry import SOURCES, readings, with_outside
+from pdpp_sources.started_process import Starter
 from sources.tests.outside_package import CONFINED, CURIOUS, TEMPLATE, VIEWINGS, install
 
 linux_only = pytest.mark.skipif(sys.platform != "linux", reason="only Linux refuses the network")
@@ -25,8 +27,11 @@ def packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     folder = tmp_path / "packages"
     folder.mkdir()
     monkeypatch.syspath_prepend(folder)  # pyright: ignore[reportUnknownMemberType]
+    starter = Starter()  # which finds what it starts where this process does now
+    monkeypatch.setattr(started_process, "STARTS", starter)
     known = set(sys.modules)
     yield folder
+    starter.leave()
     for name in set(sys.modules) - known:
         if (folder / f"{name}.py").exists():
             del sys.modules[name]

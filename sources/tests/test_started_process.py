@@ -38,6 +38,7 @@ def test_each_comes_from_one_process_that_this_one_started() -> None:
         assert f"PPid:\t{os.getpid()}\n" in (parent / "status").read_text()
         assert set((parent / "environ").read_bytes().split(b"\0")) == {
             b"PYTHONPATH=" + os.pathsep.join(filter(None, sys.path)).encode(),
+            b"OMP_THREAD_LIMIT=1",
             b"",
         }
 
@@ -83,7 +84,7 @@ def test_one_that_does_not_answer_in_time_is_ended() -> None:
     files, children = len(os.listdir("/proc/self/fd")), children_of_this()
     starter = Starter(answers_within_seconds=0.001)
     with pytest.raises(OSError, match="could be started"):
-        starter.start(StartProcess(ASKED, MEMORY_BYTES), ())
+        starter.start(StartProcess(ASKED, 0.0, MEMORY_BYTES), ())
     assert children_of_this() == children
     assert len(os.listdir("/proc/self/fd")) == files
 
@@ -118,3 +119,26 @@ def test_all_end_with_the_process_that_started_them() -> None:
     for each in ours:
         assert select.select([each], [], [], 60)[0]  # readable once the process has ended
         os.close(each)
+
+
+def test_one_that_asks_has_others_started_that_end_with_it() -> None:
+    readable, writable = os.pipe()
+    with os.fdopen(readable, "rb") as told:
+        with started_process("sources.tests.asking_process", MEMORY_BYTES, writable, asks=True):
+            ours = list(map(int, told.readline().split()))
+            own, parent, another, parent_of_another = ours
+            assert parent == parent_of_another
+            assert len({own, parent, another}) == 3
+            watched = os.pidfd_open(another)
+        assert select.select([watched], [], [], 60)[0]  # readable once the process has ended
+        os.close(watched)
+
+
+def test_how_one_ended_is_told_once_it_has() -> None:
+    with started_process(ASKED, MEMORY_BYTES) as process:
+        names(process)
+        assert process.end() == process.end() == -signal.SIGKILL
+    with started_process(ASKED, MEMORY_BYTES) as process:
+        process.requests.close()
+        assert process.replies.read() == b""
+        assert process.end() == 0

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
@@ -211,6 +212,13 @@ def command_environment(
         "PDPP_LANGUAGE": settings.language,
     }
     return {**environ, **{name: value for name, value in variables.items() if value is not None}}
+
+
+def become(environment: Mapping[str, str]) -> None:
+    """Have this process, which came from one without settings, go by these."""
+    os.environ.clear()  # noqa: TID251
+    os.environ.update(environment)  # noqa: TID251
+    time.tzset()
 
 
 def ssh_connection(environ: Mapping[str, str] = os.environ) -> list[str]:  # noqa: TID251

@@ -14,11 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import cyclopts
-
-from pdpp_mcp_server.commands.exits import run_app
 from personal_server.app.feeding import FOLDER, ImportCommand
 from personal_server.app.stores import Stores
+from personal_server.cli.fed_import import WantedImport, run_import
 from personal_server.cli.import_command import import_command
 from personal_server.collecting.imports import ImportPorts
 from personal_server.settings import Settings
@@ -38,15 +36,14 @@ class ImportHere(ImportCommand):
     def __call__(
         self, feed_id: str, paths: Sequence[Path], within: Path, account: str | None
     ) -> Mapping[str, Any]:
-        app = cyclopts.App()
-        app.command(import_command(self._opened, shared_reader, FixedZone("UTC")), name="import")
-        words = self.words(paths, within, account)
+        command = import_command(self._opened, shared_reader, FixedZone("UTC"))
+        wanted = WantedImport(list(map(str, paths)), str(within), account, {})
         with (
             self._claimed(feed_id),
             redirect_stdout(io.StringIO()) as printed,
             redirect_stderr(io.StringIO()),
         ):
-            run_app(app, words)
+            run_import(command, wanted)
         return json.loads(printed.getvalue())
 
     def _opened(self) -> AbstractContextManager[ImportPorts]:

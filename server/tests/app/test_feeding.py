@@ -8,7 +8,6 @@ import random
 import signal
 import sqlite3
 import subprocess
-import sys
 import sysconfig
 import threading
 import time
@@ -21,7 +20,6 @@ from typing import Any, Protocol
 
 import pytest
 
-from personal_server.app import feeding
 from personal_server.app.feeding import ImportCommand, feed_engine, feed_store, stop_feeding
 from personal_server.app.stores import Stores, open_stores
 from personal_server.cli.feed_checks import FeedComparison, check_feed
@@ -35,6 +33,7 @@ from personal_server.feeds.watched_folders import FolderLayout, layout_of
 from personal_server.settings import Settings, command_environment
 from personal_server.storage.authorization_rows import AuditRow
 from personal_server.storage.feed_rows import FeedRow
+from server.tests.app import hanging_import
 from server.tests.app.http_server.served import until
 from server.tests.app.importing_here import ImportHere
 from server.tests.cli.import_machine import shared_reader
@@ -209,7 +208,7 @@ def test_a_database_in_use_is_read_consistently(
 ) -> None:
     folder = tmp_path / "profile"
     folder.mkdir()
-    ended = threading.Event()
+    begun, ended = threading.Event(), threading.Event()
     database = folder / "places.sqlite"
     with closing(sqlite3.connect(database)) as places:
         places.execute("PRAGMA journal_mode=WAL")
@@ -239,11 +238,13 @@ def test_a_database_in_use_is_read_consistently(
                         "INSERT INTO moz_historyvisits VALUES (?, 0, ?, ?, 1, 0)",
                         (number, number, at),
                     )
+                begun.set()
                 ended.wait(0.02)
             ended.wait(60)
 
     browsing = threading.Thread(target=browse)
     browsing.start()
+    begun.wait(60)
     try:
         fed = watch(folder)
         assert fed.feed.layout == FolderLayout.PROFILE
@@ -355,14 +356,6 @@ def test_a_stop_ends_an_import_and_gives_the_feed_back(
     assert (fed.feed.state, fed.feed.holder) == ("waiting", None)
 
 
-HANGS = """
-import pathlib, subprocess, sys, time
-child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
-pathlib.Path(sys.argv[-1]).with_name("child").write_text(str(child.pid))
-time.sleep(600)
-"""
-
-
 def is_alive(pid: int) -> bool:
     try:
         state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
@@ -372,11 +365,10 @@ def is_alive(pid: int) -> bool:
 
 
 def test_an_import_that_hangs_is_ended_with_all_that_it_started(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
 ) -> None:
-    monkeypatch.setattr(feeding, "GRACE_SECONDS", 0.2)
-    program = (sys.executable, "-c", HANGS)
-    slow = ImportCommand(tmp_path / "feeds", {}, program=program, least_seconds=2.0)
+    hangs = hanging_import.__name__
+    slow = ImportCommand(tmp_path / "feeds", {}, module=hangs, least_seconds=2.0)
     path = tmp_path / "mail.mbox"
     assert slow("fee_1", [path], tmp_path, None) == {"error": {"code": TOO_SLOW}}
     child = int((tmp_path / "child").read_text())

@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from pdpp_kernel.errors import StorageUnavailable
-from pdpp_sources import started_process, mailbox_process
+from pdpp_sources import mailbox_process, started_process
 from pdpp_sources.mailbox_messages import SignIn
 from personal_server.app import mail_batches, mailbox_runs, mailbox_sync
 from personal_server.app.feed_secrets import FILE, FeedSecrets

@@ -446,7 +446,7 @@ def _refusal_of(request: MailboxRequest) -> str:
     return ENDED if request.is_token else REFUSED
 
 
-def main(files: Sequence[int], memory_bytes: int) -> NoReturn:
+def main(files: Sequence[int], _seconds: float, memory_bytes: int) -> NoReturn:
     """Serve whoever had this process started: requests and replies, pipes from and to the server.
 
     Source: `process_starter.py`.

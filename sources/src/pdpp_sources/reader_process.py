@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, suppress
@@ -19,7 +17,7 @@ from datetime import datetime
 from functools import partial
 from io import BytesIO
 from pathlib import Path
-from typing import IO, BinaryIO, Self, cast
+from typing import BinaryIO, Self
 
 import msgspec
 import orjson
@@ -70,6 +68,7 @@ from pdpp_sources.reader_messages import (
     UnusableRecipe,
 )
 from pdpp_sources.reader_refusals import refusal, too_costly
+from pdpp_sources.started_process import started_process
 
 WORKER = "pdpp_sources.reader_worker"
 RECIPES = "recipes"  # the folder of the owner's, in the data directory
@@ -449,24 +448,17 @@ class _Child:
     """One process, until it ends."""
 
     def __init__(self, limits: Limits) -> None:
-        shared = tempfile.TemporaryFile()  # noqa: SIM115 (closed with the process)
-        shared.truncate(SLATE_BYTES)
-        self._shared = shared
-        self._slate = Slate(shared.fileno(), limits.seconds)
-        self._process = subprocess.Popen(  # noqa: S603 (this very program)
-            [
-                *(sys.executable, "-P", "-s", "-S", "-m", WORKER),
-                *(str(shared.fileno()), str(limits.seconds), str(limits.memory_bytes)),
-            ],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            bufsize=_BUFFER_BYTES,
-            pass_fds=(shared.fileno(),),
-            # Nothing of ours goes with it: no token, no setting. Threads are refused to libraries.
-            env={"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "OMP_THREAD_LIMIT": "1"},
-        )
-        self._requests = cast("IO[bytes]", self._process.stdin)
-        self._replies = cast("IO[bytes]", self._process.stdout)
+        with ExitStack() as opened:
+            shared = opened.enter_context(tempfile.TemporaryFile())
+            shared.truncate(SLATE_BYTES)
+            self._slate = Slate(shared.fileno(), limits.seconds)
+            self._process = opened.enter_context(
+                started_process(
+                    WORKER, limits.memory_bytes, os.dup(shared.fileno()), seconds=limits.seconds
+                )
+            )
+            self._opened = opened.pop_all()
+        self._requests, self._replies = self._process.requests, self._process.replies
         self._ready: Ready | None = None
         self.is_idle = True
         self.used_zone = False
@@ -476,17 +468,11 @@ class _Child:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._process.kill()
-        self._process.wait()
-        self._replies.close()
-        with suppress(BrokenPipeError):
-            self._requests.close()
-        self._shared.close()
+        self._opened.close()
 
     def ended_by_time(self) -> bool:
         """End it, where it has not; whether the system had done so, since its time was up."""
-        self._process.kill()
-        return self._process.wait() == -signal.SIGPROF
+        return self._process.end() == -signal.SIGPROF
 
     def wait_until_ready(self) -> Ready:
         """Until it has given up what it can. Raises: ExportTooCostly, if it does not start."""

@@ -1,14 +1,14 @@
 """The process that reads exports: it is told a path, says who reads what, and sends the items.
 
-`python -m pdpp_sources.reader_worker SLATE SECONDS BYTES`: requests on standard input,
-replies on standard output, and on the slate, a file shared with whoever asked, where it stands.
+Requests and replies come and go over pipes; on the slate, a file shared with whoever asked, it says
+where it stands.
 """
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import cached_property
@@ -312,15 +312,19 @@ def _skipped_item(skipped: Skipped) -> SkippedItem:
     return SkippedItem(skipped.where, skipped.code, render_text(skipped.reason), skipped.position)
 
 
-def main() -> NoReturn:
-    """Serve whoever started this process; end with it, or with a word on why not."""
-    slate_file, seconds, memory_bytes = sys.argv[1:]
-    limits = Limits(float(seconds), int(memory_bytes))
-    replies = os.fdopen(os.dup(sys.stdout.fileno()), "wb", BUFFER_BYTES)
+def main(files: Sequence[int], seconds: float, memory_bytes: int) -> NoReturn:
+    """Serve whoever had this process started; end with it, or with a word on why not.
+
+    Source: `process_starter.py`.
+    """
+    requests_file, replies_file, slate_file = files
+    limits = Limits(seconds, memory_bytes)
+    replies = os.fdopen(replies_file, "wb", BUFFER_BYTES)
     nowhere = os.open(os.devnull, os.O_WRONLY)  # libraries may print, and a terminal obeys letters
     for stream in (sys.stdout, sys.stderr):
         os.dup2(nowhere, stream.fileno())
-    worker = ReaderWorker(sys.stdin.buffer, replies, Slate(int(slate_file), limits.seconds))
+    slate = Slate(slate_file, limits.seconds)
+    worker = ReaderWorker(os.fdopen(requests_file, "rb", BUFFER_BYTES), replies, slate)
     try:
         send(replies, Ready([source.connector_key for source in SOURCES], confine(limits)))
         replies.flush()
@@ -334,7 +338,3 @@ def main() -> NoReturn:
         replies.flush()
         os._exit(1)
     os._exit(0)
-
-
-if __name__ == "__main__":
-    main()

@@ -1,8 +1,8 @@
-"""Fetchers: processes without network that say what to ask a server, and parse its answers.
+"""Processes that read, fetch or import, forked from one that has loaded what they need.
 
 To start a program and load what parses takes a tenth of a second, which is more than all that a
-poll of an account that has nothing new does. So one process loads it (`process_starter.py`), and
-each fetcher comes from that.
+poll of an account that has nothing new does, and memory that each would hold for itself.  So one
+process loads it (`process_starter.py`), and each comes from that.
 """
 
 from __future__ import annotations
@@ -19,31 +19,50 @@ from typing import IO
 
 import msgspec
 
-from pdpp_sources.process_starter import STARTED, StartProcess
+from pdpp_sources.process_starter import END, STARTED, StartProcess
 
 STARTER = "pdpp_sources.process_starter"
 ANSWERS_WITHIN_SECONDS = 60.0
 """One that is silent for longer, though it had only to load or to fork, is ended."""
+_BUFFER_BYTES = 256 * 1024
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class StartedProcess:
-    """One that runs."""
+    """One that runs.
+
+    Shapes: `requests` and `replies` are pipes to it and from it.
+    """
 
     requests: IO[bytes]
     replies: IO[bytes]
-    _leash: IO[bytes]
+    _leash: socket.socket
+    _ended: int | None = None
 
     def kill(self) -> None:
         """End it at once; whoever waits for a reply gets none."""
-        self._leash.close()
+        with suppress(OSError):  # it has ended
+            self._leash.shutdown(socket.SHUT_WR)
+
+    def end(self) -> int | None:
+        """End it, and wait until that is done: how it ended, as `subprocess` says it, if known."""
+        self.kill()
+        if self._ended is None:
+            with suppress(OSError):
+                told = self._leash.recv(END.size, socket.MSG_WAITALL)
+                self._ended = END.unpack(told)[0] if len(told) == END.size else None
+        return self._ended
 
 
 @dataclass(slots=True)
 class Starter:
-    """The process that all of this one's fetchers come from, once one is needed."""
+    """The process that all which this one needs come from, once one is needed.
+
+    Shapes: `preloaded` are the modules that it loads before it is asked for any.
+    """
 
     answers_within_seconds: float = ANSWERS_WITHIN_SECONDS
+    preloaded: tuple[str, ...] = ()
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _control: socket.socket | None = None
     _process: subprocess.Popen[bytes] | None = None
@@ -59,26 +78,36 @@ class Starter:
                     socket.send_fds(control, [message], files)
                     if said := control.recv(1):
                         break
-                self._leave()
+                self.leave()
         if said != STARTED:
-            raise OSError("no process that fetches could be started")
+            raise OSError("no process could be started")
+
+    def ask_through(self, control: socket.socket) -> None:
+        """Have what is needed come from the one that this process came from itself."""
+        control.settimeout(self.answers_within_seconds)
+        self._control = control
 
     def _begin(self) -> socket.socket:
         control, theirs = socket.socketpair()
         control.settimeout(self.answers_within_seconds)
+        arguments = [STARTER, str(theirs.fileno()), *self.preloaded]
         with theirs:
             self._process = subprocess.Popen(  # noqa: S603 (this very program)
-                [sys.executable, "-P", "-s", "-S", "-m", STARTER, str(theirs.fileno())],
+                [sys.executable, "-P", "-s", "-S", "-m", *arguments],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 pass_fds=(theirs.fileno(),),
-                # Nothing of ours goes with it: no token, no setting.
-                env={"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+                # Nothing of ours goes with it: no token, no setting. Threads are refused to
+                # libraries.
+                env={
+                    "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+                    "OMP_THREAD_LIMIT": "1",
+                },
             )
         self._control = control
         return control
 
-    def _leave(self) -> None:
+    def leave(self) -> None:
         """End it, though it hangs; what came from it ends soon after it."""
         if self._control is not None:
             self._control.close()
@@ -89,13 +118,17 @@ class Starter:
             self._process = None
 
 
-_starter = Starter()
+STARTS = Starter()
+"""That of this process."""
 
 
 @contextmanager
-def started_process(module: str, memory_bytes: int, *files: int) -> Generator[StartedProcess]:
+def started_process(
+    module: str, memory_bytes: int, *files: int, seconds: float = 0.0, asks: bool = False
+) -> Generator[StartedProcess]:
     """One that runs `module`, and ends with the block; `files` are for it, and closed here.
 
+    Shapes: one that `asks` gets, after the pipes, a socket for `Starter.ask_through`.
     Raises: OSError.
     """
     with ExitStack() as theirs, ExitStack() as ours:
@@ -103,19 +136,24 @@ def started_process(module: str, memory_bytes: int, *files: int) -> Generator[St
             theirs.callback(os.close, each)
         to_child, requests = os.pipe()
         theirs.callback(os.close, to_child)
-        out = os.fdopen(requests, "wb")
+        out = os.fdopen(requests, "wb", _BUFFER_BYTES)
         ours.callback(_close, out)
         replies, from_child = os.pipe()
         theirs.callback(os.close, from_child)
-        incoming = ours.enter_context(os.fdopen(replies, "rb"))
-        theirs_of_leash, leash = os.pipe()
-        theirs.callback(os.close, theirs_of_leash)
-        held = ours.enter_context(os.fdopen(leash, "wb", 0))
-        _starter.start(
-            StartProcess(module, memory_bytes), (theirs_of_leash, to_child, from_child, *files)
-        )
+        incoming = ours.enter_context(os.fdopen(replies, "rb", _BUFFER_BYTES))
+        held, theirs_of_leash = socket.socketpair()
+        theirs.enter_context(theirs_of_leash)
+        held.settimeout(ANSWERS_WITHIN_SECONDS)
+        process = StartedProcess(out, incoming, ours.enter_context(held))
+        heard, asking = list[int](), list[int]()
+        if asks:
+            for ends, each in zip((heard, asking), socket.socketpair(), strict=True):
+                ends.append(theirs.enter_context(each).fileno())
+        handed = (theirs_of_leash.fileno(), *heard, to_child, from_child, *asking, *files)
+        STARTS.start(StartProcess(module, seconds, memory_bytes, asks), handed)
         theirs.close()
-        yield StartedProcess(out, incoming, held)
+        ours.callback(process.end)
+        yield process
 
 
 def _close(stream: IO[bytes]) -> None:

@@ -30,15 +30,23 @@ INTERRUPTED = 130
 
 
 def run_app(app: cyclopts.App, arguments: Sequence[str]) -> int:
-    """Run a command line to its exit code; the only place where errors become words."""
-    as_json = "--json" in arguments
-    try:
+    """Run a command line to its exit code."""
+
+    def called() -> object:
         command, bound, _ = app.parse_args(list(arguments), exit_on_error=False, print_error=False)
         if any("~" in word for word in arguments):
             from pdpp_mcp_server.commands.home_paths import from_home  # noqa: PLC0415 (seldom)
 
             bound = from_home(bound)
-        result: object = command(*bound.args, **bound.kwargs)
+        return command(*bound.args, **bound.kwargs)
+
+    return exit_code_of(called, as_json="--json" in arguments)
+
+
+def exit_code_of(command: Callable[[], object], *, as_json: bool) -> int:
+    """Run a command to its exit code; the only place where errors become words."""
+    try:
+        result = command()
     except (KeyboardInterrupt, SystemExit):  # cyclopts exits by itself on an interrupt
         return INTERRUPTED
     except BrokenPipeError:  # the reader has enough, as `head` does

@@ -41,7 +41,7 @@ LIMITS = Limits()
 
 def confine(limits: Limits) -> list[str]:
     """Give up what can be given up here; the words name what could not."""
-    _end_with(os.getppid())
+    end_with(os.getppid())
     sys.dont_write_bytecode = True
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for whoever asked
     with suppress(PermissionError):  # the first of its session has no terminal but its own
@@ -58,7 +58,7 @@ def confine(limits: Limits) -> list[str]:
     return missing if landlock.version() else [*missing, "reading other files"]
 
 
-def _end_with(parent: int) -> None:
+def end_with(parent: int) -> None:
     """End soon after the process that started this one, though it be busy.
 
     Linux would do it by itself (PR_SET_PDEATHSIG), but at the end of the *thread* that started it:

@@ -8,10 +8,9 @@ Source: docs/contract/feeds.md 4 and 5.
 from __future__ import annotations
 
 import os
-import signal
+import select
 import socket
-import subprocess
-import sys
+import time
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -20,9 +19,12 @@ from pathlib import Path
 from threading import Lock
 from typing import IO, TYPE_CHECKING, Any
 
+import msgspec
 import orjson
 
 from pdpp_kernel.system.file_locks import try_lock
+from pdpp_sources.reader_process import WORKER as READER
+from pdpp_sources.started_process import STARTS, StartedProcess, started_process
 from personal_server.app import mailbox_watches
 from personal_server.app.fed_records import FedRecords
 from personal_server.app.feed_secrets import FeedSecrets
@@ -52,10 +54,10 @@ if TYPE_CHECKING:
 FOLDER = "feeds"
 FEEDING_SECONDS = 2.0
 KIND = "folder"
-PDPP = (sys.executable, "-m", "personal_server.cli")
+IMPORTER = "personal_server.cli.fed_import"
 IMPORT_SECONDS, BYTES_A_SECOND = 1_800.0, 128 * 1024
 """How long an import may take, and how many bytes give it a second more."""
-GRACE_SECONDS = 10.0
+_PIECE_BYTES = 64 * 1024
 
 
 def feed_store(stores: Stores) -> FeedStore:
@@ -156,24 +158,23 @@ class _Accounts:
 class ImportCommand:
     """`pdpp import --json`, in a process of its own, one at a time for each feed.
 
-    It holds a lock in the folder while it lives, also where the server is killed meanwhile.
-    Shapes: `program` is what begins the command, `least_seconds` how long the smallest import may
+    It holds a lock in the folder while it lives, and ends soon after the server.
+    Shapes: `module` is what runs the command, `least_seconds` how long the smallest import may
         take.
     """
 
     folder: Path
     environment: Mapping[str, str]
-    program: Sequence[str] = field(default=PDPP, kw_only=True)
+    module: str = field(default=IMPORTER, kw_only=True)
     least_seconds: float = field(default=IMPORT_SECONDS, kw_only=True)
-    _children: set[subprocess.Popen[bytes]] = field(
-        default_factory=set[subprocess.Popen[bytes]], init=False
-    )
+    _running: list[StartedProcess] = field(default_factory=list[StartedProcess], init=False)
     _lock: Lock = field(default_factory=Lock, init=False)
     _is_stopping: bool = field(default=False, init=False)
 
     @classmethod
     def of(cls, settings: Settings) -> ImportCommand:
         """That which finds the store of these settings."""
+        STARTS.preloaded = (IMPORTER, READER)
         return cls(settings.data_dir / FOLDER, command_environment(settings))
 
     def __call__(
@@ -183,14 +184,12 @@ class ImportCommand:
 
         Raises: PutOff.
         """
-        command = [*self.program, *self.words(paths, within, account)]
-        with self._claimed(feed_id) as claim:
-            child = self._started(command, claim)
-            try:
-                printed = self._printed(child, paths)
-            finally:
-                with self._lock:
-                    self._children.discard(child)
+        wanted = (list(map(str, paths)), str(within), account, dict(self.environment))
+        with self._claimed(feed_id) as claim, self._started(claim) as process:
+            with suppress(BrokenPipeError):
+                process.requests.write(msgspec.msgpack.encode(wanted))
+                process.requests.close()
+            printed = self._printed(process, paths)
         if self._is_stopping:
             raise PutOff
         if printed is None:
@@ -200,51 +199,36 @@ class ImportCommand:
         except orjson.JSONDecodeError:
             return {}
 
-    @staticmethod
-    def words(paths: Sequence[Path], within: Path, account: str | None) -> list[str]:
-        """The command behind `pdpp`."""
-        chosen = [] if account is None else ["--connection", account]
-        asked = ["import", "--json", "--ask", "--fed", "--within", str(within)]
-        return [*asked, *chosen, "--", *map(str, paths)]
-
     def stop(self) -> None:
         """End what runs; what it stored by then stays, and nothing more begins."""
         with self._lock:
             self._is_stopping = True
-            for each in self._children:
-                each.terminate()
+            for each in self._running:
+                each.kill()
 
-    def _printed(self, child: subprocess.Popen[bytes], paths: Sequence[Path]) -> bytes | None:
-        """What it said; None where it took too long, and was ended with all that it started."""
-        with suppress(subprocess.TimeoutExpired):
-            return child.communicate(timeout=self.least_seconds)[0]
+    def _printed(self, process: StartedProcess, paths: Sequence[Path]) -> bytes | None:
+        """What it said; None where it took too long."""
+        printed = bytearray()
+        if _is_read(process.replies, self.least_seconds, printed):
+            return bytes(printed)
         size_bytes = sum(map(_size_of, paths))
-        with suppress(subprocess.TimeoutExpired):
-            return child.communicate(timeout=size_bytes / BYTES_A_SECOND)[0]
-        child.terminate()
-        with suppress(subprocess.TimeoutExpired):
-            child.communicate(timeout=GRACE_SECONDS)
-        with suppress(ProcessLookupError):
-            os.killpg(child.pid, signal.SIGKILL)
-        child.communicate()
+        if _is_read(process.replies, size_bytes / BYTES_A_SECOND, printed):
+            return bytes(printed)
         return None
 
-    def _started(self, command: Sequence[str], claim: IO[bytes]) -> subprocess.Popen[bytes]:
-        """Raises: PutOff."""
-        with self._lock:
-            if self._is_stopping:
-                raise PutOff
-            child = subprocess.Popen(  # noqa: S603 - our own command
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                env=dict(self.environment),
-                pass_fds=[claim.fileno()],
-                start_new_session=True,
-            )
-            self._children.add(child)
-            return child
+    @contextmanager
+    def _started(self, claim: IO[bytes]) -> Generator[StartedProcess]:
+        """Ended with all that it started when the block ends.  Raises: PutOff."""
+        with started_process(self.module, 0, os.dup(claim.fileno()), asks=True) as process:
+            with self._lock:
+                if self._is_stopping:
+                    raise PutOff
+                self._running.append(process)
+            try:
+                yield process
+            finally:
+                with self._lock:
+                    self._running.remove(process)
 
     @contextmanager
     def _claimed(self, feed_id: str) -> Generator[IO[bytes]]:
@@ -256,6 +240,18 @@ class ImportCommand:
             if not try_lock(lock):
                 raise PutOff
             yield lock
+
+
+def _is_read(stream: IO[bytes], seconds: float, into: bytearray) -> bool:
+    """Whether a pipe ended within so many seconds; what came of it by then is added."""
+    poll, end = select.poll(), time.monotonic() + seconds
+    poll.register(stream, select.POLLIN)
+    while poll.poll(max(0.0, end - time.monotonic()) * 1_000):
+        piece = os.read(stream.fileno(), _PIECE_BYTES)
+        if not piece:
+            return True
+        into += piece
+    return False
 
 
 def _size_of(path: Path) -> int:

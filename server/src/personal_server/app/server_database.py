@@ -36,6 +36,10 @@ class ServerDatabase(SearchableDatabase, WordIndexes, Protocol):
         """Its bytes, and those of its journal where that lies beside it."""
         ...
 
+    def keep_few_pages(self) -> None:
+        """Take less memory for writes, as a process beside the server does."""
+        ...
+
     def close(self) -> None:
         """When no read or write is under way."""
         ...

@@ -19,6 +19,7 @@ from personal_server.upkeep.ownership import require_own_files
 
 StoreOpener = Callable[[], AbstractContextManager[OwnerStore]]
 ImportOpener = Callable[[], AbstractContextManager[ImportPorts]]
+FED_BATCH_PARTS = 16
 LogOpener = Callable[[], AbstractContextManager[ChainedLogs]]
 ReaderOpener = Callable[[], AbstractContextManager[ReaderProcess]]
 
@@ -34,11 +35,19 @@ def local_acting() -> Acting:
 
 
 @contextmanager
-def open_imports() -> Generator[ImportPorts, None, None]:
-    """The records, for an import."""
+def open_imports(*, takes_little: bool = False) -> Generator[ImportPorts, None, None]:
+    """The records, for an import; one that nobody waits for takes little memory."""
     with open_stores(settings_or_exit(), serving=False) as stores:
+        if takes_little:
+            stores.database.keep_few_pages()
         signer = ExportSigner(stores.data_dir, stores.random_bytes)
-        yield ImportPorts(stores.records, stores.clock, stores.random_bytes, own_signer=signer.name)
+        yield ImportPorts(
+            stores.records,
+            stores.clock,
+            stores.random_bytes,
+            own_signer=signer.name,
+            batch_parts=FED_BATCH_PARTS if takes_little else 1,
+        )
 
 
 def open_reader() -> ReaderProcess:

@@ -88,7 +88,8 @@ class ImportPorts:
     """What an import needs of the rest.
 
     Shapes: with `is_fed` a feed runs it, and tells itself how fresh the account is; `own_signer`
-        names the key that signs exports of this server.
+        names the key that signs exports of this server; batches in `batch_parts` take less memory,
+        and more time.
     """
 
     store: RecordStore
@@ -96,6 +97,7 @@ class ImportPorts:
     random_bytes: Callable[[int], bytes]
     is_fed: bool = False
     own_signer: Callable[[], str | None] = lambda: None
+    batch_parts: int = 1
 
     def new_id(self) -> str:
         """An id for a run or a receipt."""
@@ -297,12 +299,12 @@ class ImportRun:
 
         A part of an export larger than a batch is stored in several; within it no place is noted.
         """
-        batch, position, within = _Batch(), self.start, False
+        batch, position, within = _Batch(self._ports.batch_parts), self.start, False
         for item in items:
             begins = item.position > position
             if batch.is_full or (within and begins):
                 self._store(batch)
-                batch, within = _Batch(), not begins
+                batch, within = _Batch(self._ports.batch_parts), not begins
                 if begins:
                     yield item.position
             position = item.position
@@ -382,6 +384,7 @@ class ImportRun:
 class _Batch:
     """Items that are stored together."""
 
+    parts: int
     lines: dict[str, list[Mapping[str, object]]] = field(
         default_factory=dict[str, list[Mapping[str, object]]]
     )
@@ -404,7 +407,8 @@ class _Batch:
 
     @property
     def is_full(self) -> bool:
-        return self.records >= BATCH_RECORDS or self.size_bytes >= BATCH_BYTES
+        most_records, most_bytes = BATCH_RECORDS // self.parts, BATCH_BYTES // self.parts
+        return self.records >= most_records or self.size_bytes >= most_bytes
 
 
 @dataclass(slots=True)

@@ -106,7 +106,7 @@ def _read_collection(
     session.say(end)
 
 
-def main(files: Sequence[int], memory_bytes: int) -> NoReturn:
+def main(files: Sequence[int], _seconds: float, memory_bytes: int) -> NoReturn:
     """Serve whoever had this process started.
 
     Source: `process_starter.py`.

@@ -241,6 +241,12 @@ class PostgresDatabase:
             session.run("CREATE TEMPORARY TABLE probe (tried bigint) ON COMMIT DROP")
             self._written += 1
 
+    def let_pages_go(self) -> None:
+        """The database holds them, in memory of its own."""
+
+    def keep_few_pages(self) -> None:
+        """The database keeps them, in memory of its own."""
+
     def sizes(self) -> tuple[int, int]:
         """Of its tables; the journal is the database's own."""
         with self.read() as session:

@@ -116,6 +116,10 @@ class Database(Protocol):
         """Take out of the journal what was erased while others read, as soon as that can be."""
         ...
 
+    def let_pages_go(self) -> None:
+        """Give back the memory of what a large write touched, which nobody needs soon."""
+        ...
+
     def merge_words(self, index: str) -> bool:
         """Merge a little of what a word index lies in, so that a word is looked up in few places.
 

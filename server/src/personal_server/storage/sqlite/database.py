@@ -34,12 +34,7 @@ from urllib.parse import quote
 import apsw
 
 from pdpp_kernel.errors import QueryTimeout, StorageReadOnly, StorageUnavailable
-from pdpp_kernel.refused_writes import (
-    DISK_FULL,
-    READ_ONLY,
-    WRITE_FAILED,
-    read_only,
-)
+from pdpp_kernel.refused_writes import DISK_FULL, READ_ONLY, WRITE_FAILED, read_only
 from personal_server.enforcement.plans import SearchPlan
 from personal_server.enforcement.rows import Matches
 from personal_server.storage.damage import DamageNotes
@@ -63,6 +58,7 @@ from personal_server.storage.sqlite.file_claims import (
     make_private,
     wait_for_others,
 )
+from personal_server.storage.sqlite.page_memory import PageMemory
 from personal_server.storage.sqlite.search import FtsPart
 from personal_server.storage.writability import Writability
 
@@ -80,7 +76,6 @@ WRITER_CACHE_KIB = 49_152
 JOURNAL_BYTES = 64 * 1024 * 1024
 # Pages of a word index written per step of a merge: some tens of milliseconds.
 PAGES_MERGED = 500
-
 
 # The other ways in which the disk fails are those of writing.
 _OF_READING = (
@@ -300,7 +295,7 @@ def describe_indexes(session: SqliteSession) -> None:
         )
 
 
-class SqliteDatabase:
+class SqliteDatabase(PageMemory):
     """An open SQLite file.
 
     `readers` bounds how many reads run at once, further ones wait; `serving` claims the file for
@@ -513,6 +508,7 @@ class SqliteDatabase:
         self, index: str, pages: int, begin: Callable[[], AbstractContextManager[SqliteSession]]
     ) -> bool:
         """One step; a negative number begins to merge everything.  Whether it did work."""
+        self.let_pages_go()  # of the step before
         with begin() as session:
             if session.first(session.dialect.find_table, (index,)) is None:
                 return False

@@ -1,0 +1,66 @@
+"""`pdpp import` as a feed has it run: in a process that comes from one which has loaded it.
+
+Source: `pdpp_sources/process_starter.py`.
+"""
+
+from __future__ import annotations
+
+import email.parser
+import importlib.metadata
+import importlib.resources.readers
+import os
+import socket
+import sys
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import NoReturn
+
+import msgspec
+
+from pdpp_kernel.system.confinement import end_with
+from pdpp_mcp_server.commands.exits import exit_code_of
+from pdpp_sources.started_process import STARTS
+from personal_server.cli.import_command import ProgramOptions, import_command
+from personal_server.cli.owner_zone import ConfiguredZone
+from personal_server.cli.store import open_imports, open_reader
+from personal_server.settings import become
+
+# The reader of every import parses mail and looks for readers of other packages.
+_PRELOADED = email.parser, importlib.metadata, importlib.resources.readers
+
+
+class WantedImport(msgspec.Struct, array_like=True):
+    """What to import.
+
+    Shapes: `environment` is all that the command finds its store by.
+    """
+
+    paths: list[str]
+    within: str
+    account: str | None
+    environment: dict[str, str]
+
+
+def main(files: Sequence[int], _seconds: float, _memory_bytes: int) -> NoReturn:
+    """Run the command; what it prints goes to whoever asked, and its claim ends with it."""
+    requests, replies, asking, _claim = files
+    end_with(os.getppid())
+    STARTS.ask_through(socket.socket(fileno=asking))
+    with os.fdopen(requests, "rb") as given:
+        wanted = msgspec.msgpack.decode(given.read(), type=WantedImport)
+    become(wanted.environment)
+    os.dup2(replies, sys.stdout.fileno())
+    os.close(replies)
+    opened = partial(open_imports, takes_little=True)
+    code = run_import(import_command(opened, open_reader, ConfiguredZone()), wanted)
+    sys.stdout.flush()
+    os._exit(code)
+
+
+def run_import(command: Callable[..., int], wanted: WantedImport) -> int:
+    """Run `pdpp import` to its exit code, without the command line, which costs memory and time."""
+    options = ProgramOptions(within=Path(wanted.within), ask=True, fed=True)
+    paths = map(Path, wanted.paths)
+    called = partial(command, *paths, connection=wanted.account, program=options, json=True)
+    return exit_code_of(called, as_json=True)

@@ -52,7 +52,8 @@ class Figures:
     def median(self) -> Fraction | None:
         """The middle number, or the mean of the two in the middle."""
         total = self.value_count
-        low, high = self._at((total + 1) // 2), self._at(total // 2 + 1)
+        low = self._at((total + 1) // 2)
+        high = low if total % 2 else self._at(total // 2 + 1)
         if low is None or high is None:
             return None
         return (exact_number(low) + exact_number(high)) / 2

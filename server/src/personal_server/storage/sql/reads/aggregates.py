@@ -240,9 +240,14 @@ class _Aggregate:
         if metric.percent is not None:
             by_value = replace(segment, sides=(*segment.sides, Side(name)))
             what = by_value.columns("count(*)")
+            of_sides = dict[tuple[Any, ...], list[Figures]]()  # which are those of many lines
             for line in self._lines(by_value, what, by_value.by_group, present):
-                for key in self._keys(segment, line):
-                    found[key].note(line[sides], line[-1])
+                figures = of_sides.get(line[:sides])
+                if figures is None or segment.has_lists:  # whose pairs are counted
+                    figures = [found[key] for key in self._keys(segment, line)]
+                    of_sides[line[:sides]] = figures
+                for each in figures:
+                    each.note(line[sides], line[-1])
 
     def _extreme(self, parts: Sequence[Segment]) -> Any:
         highest = self._plan.metric is Metric.MAX

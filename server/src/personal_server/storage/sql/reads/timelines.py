@@ -65,6 +65,21 @@ def _timed_spots(
     return [spot for spot in spots if spot[0] is not None]
 
 
+# How the walk ends.  The index of words is walked by its ids, since an id stands where its time
+# does (`place_in_time`), or behind it by `WIDEST_PROBE` (P) at most where others had the place.
+# So ids are nearly in the order of time, and a page has to be exactly in it:
+#
+#   time     09:00      09:00      09:00      09:01                 three mails of one instant
+#   id       1000       1003       1009       1060                  place 1000 of the first three
+#
+#   in:   two mails with "rain" from the oldest on; what was read ends with id 1003
+#   out:  oldest first: an id still to come, 1004 or higher, may have any place from 1004 - P on, so
+#         that those are settled whose place is at most 1003 - P: none yet, and twice as many lines
+#         are read next.  Newest first: an id still to come has no place behind its own, so that all
+#         are settled whose place is at or behind the last id read.
+# What is settled is sorted by time and key and cut to the page; the rest is read with the next.
+
+
 class _WordWalk:
     """The lines of a source that hold words, in the order of time: ids of the index stand in it.
 

@@ -28,13 +28,13 @@ from personal_server.consent.offers import EntryOffer, StreamOffer
 from personal_server.consent.selections import CONTINUOUS
 from personal_server.consent.successors import SourceStream, choices_like, since_at
 from personal_server.console.consent_changes import Differences, differences_of
-from personal_server.console.consent_view import (
+from personal_server.console.consent_streams import (
     NOTHING_REFUSED,
     HeldValues,
     RefusedBox,
-    consent_view,
     form_prefix,
 )
+from personal_server.console.consent_view import consent_view
 from personal_server.console.consent_words import SINGLE_ENDS
 from personal_server.console.pages import DECIDING, Templates, form_target
 from personal_server.console.passkeys import rendered

@@ -126,6 +126,7 @@ def words(count: int, *others: str) -> str:
         ("4 is at home", "5 is at home", False),
         ("wa " + words(18), "ada " + words(18), True),
         ("wa " + words(19), "ada " + words(19), False),
+        (words(20), words(20).replace("w", "v"), False),
     ],
 )
 def test_long_hits_share_most_words_and_short_ones_their_end(

@@ -178,6 +178,17 @@ def _apple_notes(name: str, listed: bytes) -> HostileFile:
     return HostileFile(f"notes {name}.zip", lambda: _zip(files), 2)
 
 
+def _note_pages(name: str, bad: Callable[[], str]) -> HostileFile:
+    """Three notes as pages, the second of them bad."""
+
+    def content() -> bytes:
+        first, last = (f"<div><h1>{title}</h1></div>".encode() for title in ("good", "good too"))
+        page = b"<div><h1>bad</h1></div>" + bad().encode()
+        return _zip({"a.html": first, "b.html": page, "c.html": last})
+
+    return HostileFile(f"notes {name}.zip", content, 2)
+
+
 def _zip(files: dict[str, bytes]) -> bytes:
     """Stored, not packed: a bomb is refused by its proportions."""
     out = io.BytesIO()
@@ -556,6 +567,8 @@ _NOTES = [
     _apple_notes("a list of a million lines", b"a\n" * 1_000_000),
     _apple_notes("a list with an open quote", b'"' + b"x" * 4_000_000),
     _apple_notes("a list of 300,000 commas", b"," * 300_000),
+    _note_pages("400,000 divs in each other", lambda: "<div>" * 400_000),
+    _note_pages("300,000 open pictures", lambda: '<img src="data:image/png;base64,' * 300_000),
     _vault("a heading and blanks", "# a" + " " * 3_000 + "b"),
     _vault("a heading and a million blanks", "# a" + " " * 1_000_000 + "b"),
     _vault("open links", "](a" * 300_000),

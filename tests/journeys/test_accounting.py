@@ -14,7 +14,7 @@ from sources.tests.accounting import COUNTED
 from sources.tests.recipe_accounting import entries_of_recipe
 from sources.tests.specimens import SPECIMENS
 from sources.tests.specimens.files import Files, as_folder, as_zip
-from sources.tests.specimens.notes import APPLE, BEAR
+from sources.tests.specimens.notes import APPLE, BEAR, PAGES
 from sources.tests.specimens.recipes import RECIPE_SPECIMENS
 from tests.journeys.accounting import told
 
@@ -50,6 +50,7 @@ def test_every_page_and_every_row_of_a_notion_workspace_is_a_record(tmp_path: Pa
 OF_PROGRAMS: dict[str, tuple[Files, str]] = {
     "bear": (BEAR, r".*/text\.(?:md|markdown|txt)"),
     "apple_notes": (APPLE, r".*\.txt"),
+    "pages": (PAGES, r".*\.html"),
 }
 
 

@@ -1,6 +1,7 @@
 """Notes: a folder of Markdown files, as Obsidian, Logseq, Notion's export or an editor leave it.
 
-What Bear and Apple's Notes say of notes beside their text: `note_exports.py`.
+What Bear and Apple's Notes say of notes beside their text: `note_exports.py`. Notes that are pages
+of HTML: `note_pages.py`.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Any, cast
 from urllib.parse import unquote
 
 from pdpp_kernel.source_item import Data, Skipped, SourceItem, SourceRecord, stable_id
+from pdpp_kernel.texts import message
 from pdpp_sources.common import json_values
 from pdpp_sources.common.attachments import is_media, kind_of, with_file
 from pdpp_sources.common.declaration import (
@@ -70,6 +72,7 @@ _SLASH = re.compile(r"___|%2F", re.IGNORECASE)
 _UNPACKED_WITHIN = timedelta(minutes=10)
 _FEWEST_UNPACKED = 3
 _SUFFIXES = (".md", ".markdown", ".mdown")
+_PAGES = (".html", ".htm")
 # What comes with an export of something else, and is no note of its owner's.
 _READ_ME = frozenset({"readme", "read me", "read_me", "license", "licence", "liesmich", "lisezmoi"})
 _HEADING = re.compile(r"^#{1,3}[^\S\n]+(\S[^\n]*)", re.MULTILINE)
@@ -137,7 +140,8 @@ class NotesSource:
         "Obsidian, Logseq: import the vault's folder itself. Notion: Settings > Export all "
         "workspace content > Markdown & CSV. Bear: File > Back up notes. Apple Notes: "
         "privacy.apple.com > Request a copy of your data > iCloud Notes, and import the zip; or "
-        "File > Export as > Markdown. Any folder or zip of .md files."
+        "File > Export as > Markdown. Any folder or zip of .md files, or of the pages (HTML) that "
+        "Notion and programs for Apple Notes export."
     )
 
     def recognize(self, export: Export) -> Claim | None:
@@ -145,6 +149,7 @@ class NotesSource:
         theirs = list(NoteExports(export).members)
         others = export.only(export.without([export.only(theirs)]))
         notes = list(matching(others, lambda head: b"\x00" not in head, *_SUFFIXES))
+        notes += _note_pages(others)
         if theirs:
             media = [m for m in others.members if notes and is_media(m.name)]
             return claim([*theirs, *notes, *_of_notes(notes, media)], "it holds notes of a program")
@@ -160,12 +165,21 @@ class NotesSource:
         export.accounted_for.update(m.name for m in export.members if exports.tells_of_notes(m))
 
         def read_member(member: ExportMember) -> Iterator[SourceItem]:
-            if exports.is_note(member) or member.suffix in _SUFFIXES:
+            if exports.is_note(member) or member.suffix in (*_SUFFIXES, *_PAGES):
                 return _read_note(member, exports.facts_of(member), unpacked=unpacked)
             return with_file(_file(member, unpacked), member)
 
         # Two backups of Bear hold a note of one id.
         return beginning_at(start, without_repeats(each_member(texts, read_member)))
+
+
+def _note_pages(export: Export) -> list[ExportMember]:
+    """The pages of HTML that are notes."""
+    if not any(member.suffix in _PAGES for member in export.members):
+        return []
+    from pdpp_sources.note_pages import PAGE_HEAD_BYTES, is_note_page  # noqa: PLC0415 (of few)
+
+    return list(matching(export, is_note_page, *_PAGES, head_bytes=PAGE_HEAD_BYTES))
 
 
 def _tells_of_others(note: ExportMember) -> bool:
@@ -220,6 +234,10 @@ def _links_of(note: ExportMember) -> list[str]:
     """The notes and files that a note links to, before it is read."""
     try:
         BOOKMARK.looking_at(note)
+        if note.suffix in _PAGES:
+            from pdpp_sources.note_pages import page_links  # noqa: PLC0415 (of few)
+
+            return page_links(decoded(note.head(LARGEST_NOTE_BYTES)))
         return [unquote(link) for link in _links(decoded(note.head(LARGEST_NOTE_BYTES)))]
     except (MemberDamaged, BadRecord):
         return []
@@ -227,26 +245,76 @@ def _links_of(note: ExportMember) -> list[str]:
 
 def _unpacked(export: Export) -> bool:
     """Whether the times of the files are those of the copy: all within a few minutes."""
-    times = sorted(member.modified_at for member in export.members if member.suffix in _SUFFIXES)
+    texts = (member for member in export.members if member.suffix in (*_SUFFIXES, *_PAGES))
+    times = sorted(member.modified_at for member in texts)
     return len(times) >= _FEWEST_UNPACKED and times[-1] - times[0] <= _UNPACKED_WITHIN
 
 
 def _read_note(member: ExportMember, known: NoteFacts, *, unpacked: bool) -> Iterator[SourceItem]:
-    yield from one_record(member.name, member.offset, lambda: [_note(member, known, unpacked)])
+    read = _of_page if member.suffix in _PAGES else _note
+    yield from one_record(member.name, member.offset, lambda: read(member, known, unpacked))
     if known.fault is not None:
         where, reason = known.fault
         yield Skipped(where, "no_value", reason, member.offset)
 
 
-def _note(member: ExportMember, known: NoteFacts, unpacked: bool) -> SourceRecord:
-    if member.size_bytes > LARGEST_NOTE_BYTES:
-        raise BadRecord("too_large", "the note is over 8 MB")
-    with member.open() as stream:
-        content = decoded(stream.read()).replace("\r\n", "\n")
+def _note(member: ExportMember, known: NoteFacts, unpacked: bool) -> list[SourceItem]:
+    content = _content(member, LARGEST_NOTE_BYTES)
     if known.is_plain:
         facts, body = dict[str, Any](), as_markdown(content).strip()
     else:
         facts, body = _split_front_matter(content)
+    return [_record(member, known, facts, body, _links(body), unpacked=unpacked)]
+
+
+def _of_page(member: ExportMember, known: NoteFacts, unpacked: bool) -> list[SourceItem]:
+    """A note that is a page of HTML, and the pictures within it."""
+    from pdpp_sources.note_pages import LARGEST_PAGE_BYTES, note_page  # noqa: PLC0415 (of few)
+
+    page = note_page(_content(member, LARGEST_PAGE_BYTES))
+    facts: Data = {"title": page.title}
+    note = _record(member, known, facts, page.text, page.links, unpacked=unpacked)
+    items: list[SourceItem] = [note]
+    for number, picture in enumerate(page.pictures, 1):
+        data: Data = {
+            "id": stable_id("file", member.name, str(number)),
+            "filename": f"{PurePosixPath(member.name).stem} {number}"[-200:],
+            **_placed(member),
+            **({"modified_at": at} if (at := note.data.get("modified_at")) else {}),
+            "mime_type": picture.mime_type if picture else None,
+            "size_bytes": picture.size_bytes if picture else None,
+        }
+        if picture is not None:
+            data["blob_ref"] = picture.value
+        items.append(
+            SourceRecord("files", data, member.offset, (picture,) if picture is not None else ())
+        )
+        if picture is None:
+            reason = message("the attachment was recorded without its content")
+            items.append(Skipped(member.name, "missing_attachment", reason, member.offset))
+    if page.is_cut:
+        reason = message("only the first %(most)s pictures were imported", most=len(page.pictures))
+        items.append(Skipped(member.name, "beyond_bounds", reason, member.offset))
+    return items
+
+
+def _content(member: ExportMember, most_bytes: int) -> str:
+    if member.size_bytes > most_bytes:
+        most = most_bytes // 1024**2
+        raise BadRecord("too_large", message("the note is over %(most)s MB", most=most))
+    with member.open() as stream:
+        return decoded(stream.read()).replace("\r\n", "\n")
+
+
+def _record(
+    member: ExportMember,
+    known: NoteFacts,
+    facts: dict[str, Any],
+    body: str,
+    links: list[str],
+    *,
+    unpacked: bool,
+) -> SourceRecord:
     plain = _CODE.sub(" ", body)
     heading = _HEADING.search(plain)
     path = PurePosixPath(member.name)
@@ -273,7 +341,7 @@ def _note(member: ExportMember, known: NoteFacts, unpacked: bool) -> SourceRecor
         **_dated(facts, member, unpacked=unpacked),
         "tags": tags,
         "tagged": " ".join(tags) or None,
-        "links": _links(body),
+        "links": links,
         "word_count": len(body.split()),
     }
     return SourceRecord("notes", data, member.offset)

@@ -60,3 +60,24 @@ APPLE: Files = {
     f"{_NOTES}/List/List-1.txt": b"List\nyeast",
     "iCloud Notes/Recently Deleted/Gone/Gone.txt": b"Gone",
 }
+_PNG = b"iVBORw0KGgo="
+PAGES: Files = {
+    "Notes/Bread/Rye.html": (
+        b"<div><h1>Rye</h1></div>\n<div>Salt <b>last</b> #bread</div>\n<div><br></div>\n<ul>\n"
+        b'<li>flour</li>\n</ul>\n<div><img style="width: 100%" src="data:image/png;base64,'
+        + _PNG
+        + b'"/></div>\n<div><object><a href="attachments/loaf.pdf">loaf.pdf</a></object></div>\n'
+    ),
+    "Notes/Bread/attachments/loaf.pdf": b"%PDF-1.4",
+    "Notes/Old.html": (
+        b"<html><head><meta charset='utf-8'></head><body><div><b><span style=\"font-size: 24px\">"
+        b"Old</span></b><br></div><div>words</div></body></html>"
+    ),
+    "Notion/Oven 1d1d.html": (
+        b"<html><head><style>" + b"a{}" * 4000 + b"</style></head><body>"
+        b'<article id="1d1d1d1d-1d1d-1d1d-1d1d-1d1d1d1d1d1d" class="page sans"><header>'
+        b'<h1 class="page-title">Oven</h1></header><div class="page-body"><p>250 degrees</p>'
+        b'<figure><img src="Oven%201d1d/oven.png"/></figure></div></article></body></html>'
+    ),
+    "Notion/Oven 1d1d/oven.png": b"\x89PNG",
+}

@@ -1,0 +1,79 @@
+"""Notes as pages of HTML: Apple's Notes as programs take them out of it, and Notion's export.
+
+Source: what Apple's Notes gives to programs (a `div` for each line, the first of which is the
+title; storizzi/notes-exporter, kzaremski/apple-notes-exporter, robertgaal/notes-export), and pages
+of Notion's export as its readers have them (an `article` with the class `page`).
+"""
+
+from __future__ import annotations
+
+import re
+from base64 import b64decode
+from dataclasses import dataclass
+from itertools import islice
+from urllib.parse import unquote
+
+from selectolax.lexbor import LexborHTMLParser
+
+from pdpp_kernel.source_item import SourceBlob, blob_of_bytes
+from pdpp_sources.common.html_text import html_to_text
+from pdpp_sources.common.text import one_line, or_none, printable
+
+PAGE_HEAD_BYTES = 64 * 1024  # before a page of Notion come its styles
+LARGEST_PAGE_BYTES = 64 * 1024 * 1024
+PAGE_SUFFIXES = (".html", ".htm")
+_AROUND = rb"(?:\s|<!doctype html[^<>]{0,200}>|</?html[^<>]{0,200}>|<head>.{0,8000}?</head>|<body>)"
+_APPLE = re.compile(
+    rb"\A(?:\xef\xbb\xbf)?" + _AROUND + rb"{0,40}<div>\s{0,20}<(?:h1|b|span|font)\b",
+    re.IGNORECASE | re.DOTALL,
+)
+_NOTION = re.compile(rb'<article id="[0-9a-fA-F-]{32,36}" class="page\b')
+_PICTURE = re.compile(r'src\s*=\s*["\']data:(image/[a-z+.-]{1,20});base64,([^"\']*)["\']')
+_LINK = re.compile(r"""\b(?:src|href)\s*=\s*["']([^"'<>:#?\s][^"'<>:#?]{0,500})["']""")
+_TITLE_WITHIN_CHARS = 128 * 1024
+_MOST_PICTURES = 1_000
+_TITLES = ("h1.page-title", "title", "h1")
+
+
+@dataclass(frozen=True, slots=True)
+class NotePage:
+    """What a page says: title, words, the files beside it that it shows, the pictures within it.
+
+    Shapes: `is_cut` says that there are more pictures than a page may have.
+    """
+
+    title: str | None
+    text: str
+    links: list[str]
+    pictures: list[SourceBlob | None]
+    is_cut: bool
+
+
+def is_note_page(head: bytes) -> bool:
+    """Whether a page begins as a note does."""
+    return bool(_APPLE.match(head) or _NOTION.search(head))
+
+
+def page_links(html: str) -> list[str]:
+    """The files beside a page that it names."""
+    return list(dict.fromkeys(unquote(link) for link in _LINK.findall(html)))
+
+
+def note_page(html: str) -> NotePage:
+    """Read a page; a picture that cannot be decoded is None."""
+    within = list(islice(_PICTURE.finditer(html), _MOST_PICTURES + 1))
+    pictures = [_picture(found[1], found[2]) for found in within[:_MOST_PICTURES]]
+    words = _PICTURE.sub('src=""', html)
+    tree = LexborHTMLParser(words[:_TITLE_WITHIN_CHARS])
+    found = (one_line(node.text(), 300) for name in _TITLES for node in tree.css(name)[:1])
+    text = printable(html_to_text(words)).strip()
+    title = next((each for each in found if each), None) or one_line(text.partition("\n")[0], 300)
+    return NotePage(or_none(title), text, page_links(words), pictures, len(within) > len(pictures))
+
+
+def _picture(kind: str, content: str) -> SourceBlob | None:
+    try:
+        decoded = b64decode(content, validate=False)
+    except ValueError:
+        return None
+    return blob_of_bytes(decoded, kind, None) if decoded else None

@@ -1,0 +1,57 @@
+"""Notes that are pages of HTML: of Apple's Notes, and of Notion."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pdpp_sources.common.errors import ExportNotRecognized
+from pdpp_sources.note_pages import is_note_page
+from sources.tests.reading import read_path, records_of, skips_of
+from sources.tests.specimens.files import as_folder, as_zip
+from sources.tests.specimens.notes import PAGES
+
+
+def test_pages_of_notes_are_notes_with_their_titles_words_and_files(tmp_path: Path) -> None:
+    items = read_path(as_zip(PAGES, tmp_path / "notes.zip"))
+    assert {key for key, _ in items} == {"notes"}
+    notes = {note["title"]: note for note in records_of(items, "notes")}
+    assert notes.keys() == {"Rye", "Old", "Oven"}
+    rye = notes["Rye"]
+    assert "Salt last" in rye["body"]
+    assert "flour" in rye["body"]
+    assert (rye["folder"], rye["tags"]) == ("Notes/Bread", ["bread"])
+    assert rye["links"] == ["attachments/loaf.pdf"]
+    assert "250 degrees" in notes["Oven"]["body"]
+    files = {file["filename"]: file for file in records_of(items, "files")}
+    assert files.keys() == {"Rye 1", "loaf.pdf", "oven.png"}
+    assert (files["Rye 1"]["mime_type"], files["Rye 1"]["size_bytes"]) == ("image/png", 8)
+    assert skips_of(items) == []
+
+
+def test_a_picture_within_a_page_that_cannot_be_decoded_is_told(tmp_path: Path) -> None:
+    broken = PAGES["Notes/Bread/Rye.html"].replace(b"iVBORw0KGgo=", b"iVBOR")
+    items = read_path(as_folder({"Rye.html": broken}, tmp_path))
+    assert len(records_of(items, "notes")) == 1
+    assert skips_of(items) == ["missing_attachment"]
+
+
+def test_the_same_pages_again_are_the_same_notes(tmp_path: Path) -> None:
+    first = read_path(as_folder(PAGES, tmp_path / "1"))
+    second = read_path(as_folder(PAGES, tmp_path / "2"))
+    assert [r["id"] for r in records_of(first)] == [r["id"] for r in records_of(second)]
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        b'<!DOCTYPE html><html><head></head><body><div class="page"><h1>A shop</h1></div>',
+        b"<html><body><p>words</p></body></html>",
+        b"<div><p>words</p></div>",
+    ],
+)
+def test_another_page_is_no_note(page: bytes, tmp_path: Path) -> None:
+    assert not is_note_page(page)
+    with pytest.raises(ExportNotRecognized):
+        read_path(as_folder({"page.html": page}, tmp_path))

@@ -12,6 +12,9 @@ from typing import Any
 
 from server.tests.app.http_server.served import SECONDS, ServedProcess, served_process, until
 
+LOOPBACK, ESTABLISHED = "0100007F", "01"
+"""As the system's table of connections writes 127.0.0.1, and the state of an open one."""
+
 
 class Caller:
     """One connection that stays."""
@@ -83,12 +86,12 @@ def callers_of_each(served: ServedProcess) -> list[Caller]:
 
 def _worker_of(caller: Caller, workers: Sequence[int]) -> int:
     """Which process has the other end of a connection, by the system's table of connections."""
-    port, peer = (f":{each[1]:04X}" for each in (caller.here, caller.there))
+    here, there = (f"{LOOPBACK}:{each[1]:04X}" for each in (caller.here, caller.there))
     lines = Path("/proc/net/tcp").read_text(encoding="ascii").splitlines()[1:]
     [socket] = [
         f"socket:[{columns[9]}]"
         for columns in map(str.split, lines)
-        if columns[1].endswith(peer) and columns[2].endswith(port)
+        if columns[1:4] == [there, here, ESTABLISHED]
     ]
     [worker] = [
         pid

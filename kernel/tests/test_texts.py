@@ -41,6 +41,7 @@ def test_a_span_says_once_what_its_days_have_in_common() -> None:
 
 def test_a_long_list_names_a_few_and_counts_the_rest() -> None:
     assert str(listed("abc")) == "a, b, c"
+    assert str(listed("abcdef")) == "a, b, c, d, e, f"
     assert str(listed("abcdefg")) == "a, b, c, d, e and 2 more"
 
 

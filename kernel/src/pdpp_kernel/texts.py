@@ -186,11 +186,11 @@ def bounded(value: int) -> Text:
 
 
 def listed(names: Iterable[Text]) -> Text:
-    """A few names, and how many more: `a, b, c, d, e and 2 more`."""
+    """A few names, and how many more: `a, b, c, d, e and 2 more`; a single one more is named."""
     shown_names = tuple(names)
+    if len(shown_names) <= LISTED + 1:
+        return Joined(shown_names)
     few = Joined(shown_names[:LISTED])
-    if len(shown_names) <= LISTED:
-        return few
     return message("%(names)s and %(num)s more", names=few, num=len(shown_names) - LISTED)
 
 

@@ -47,9 +47,9 @@ from personal_server.reading.preview import EvidenceReader
 from personal_server.web.forms import Form
 
 QUICK_DAYS: tuple[tuple[str, Text], ...] = (
-    ("30", message("Last 30 days")),
-    ("90", message("Last 90 days")),
-    ("365", message("Last year")),
+    ("30", message("Of the last 30 days")),
+    ("90", message("Of the last 90 days")),
+    ("365", message("Of the last year")),
 )
 SEVERAL = "several"
 NOTHING_DIFFERENT = Differences()

@@ -49,6 +49,7 @@ def test_the_same_pages_again_are_the_same_notes(tmp_path: Path) -> None:
         b'<!DOCTYPE html><html><head></head><body><div class="page"><h1>A shop</h1></div>',
         b"<html><body><p>words</p></body></html>",
         b"<div><p>words</p></div>",
+        pytest.param(b"<head></head>" * 40 + b"<p>words</p>", id="many heads"),
     ],
 )
 def test_another_page_is_no_note(page: bytes, tmp_path: Path) -> None:

@@ -21,8 +21,11 @@ from pdpp_sources.common.text import one_line, or_none, printable
 
 PAGE_HEAD_BYTES = 64 * 1024  # before a page of Notion come its styles
 LARGEST_PAGE_BYTES = 64 * 1024 * 1024
-PAGE_SUFFIXES = (".html", ".htm")
-_AROUND = rb"(?:\s|<!doctype html[^<>]{0,200}>|</?html[^<>]{0,200}>|<head>.{0,8000}?</head>|<body>)"
+# Each part ends in one way only, so that a page of many is judged in one go.
+_AROUND = (
+    rb"(?:\s|<!doctype html[^<>]{0,200}>|</?html[^<>]{0,200}>|<body>"
+    rb"|<head>(?:(?!</head>).){0,8000}</head>)"
+)
 _APPLE = re.compile(
     rb"\A(?:\xef\xbb\xbf)?" + _AROUND + rb"{0,40}<div>\s{0,20}<(?:h1|b|span|font)\b",
     re.IGNORECASE | re.DOTALL,

@@ -26,6 +26,7 @@ from pdpp_sources.common.page_dates import parse_page_date
         ("2024年3月2日 13:05:09 JST", "2024-03-02T04:05:09Z"),
         ("2024. 3. 2. 오후 1:05:09 KST", "2024-03-02T04:05:09Z"),
         ("2. maaliskuuta 2024 kello 13:05:09 UTC+02", "2024-03-02T11:05:09Z"),
+        ("2. märts 2024 kell 13:05:09 UTC+02", "2024-03-02T11:05:09Z"),
         ("Saturday, March 2, 2024 at 1:05:09pm Asia/Kuala_Lumpur", "2024-03-02T05:05:09Z"),
     ],
 )
@@ -58,7 +59,15 @@ def test_zones_of_several_meanings_are_the_owner_s_or_the_language_s(
 
 @pytest.mark.parametrize(
     "written",
-    ["31 Feb 2024, 13:05:09 CET", "2 Mar 2024, 25:05:09 CET", "Mar 2, 2024", "soon, at 13:05:09"],
+    [
+        "31 Feb 2024, 13:05:09 CET",
+        "2 Mar 2024, 25:05:09 CET",
+        "Mar 2, 2024",
+        "soon, at 13:05:09",
+        "2 марта 2024 вечера 1:05:09",  # which half of the day is not known
+        "2 de marzo de 2024 tarde 1:05:09",
+        "2 Mar 2024 1:05:09 America/Argentina",  # which has many zones
+    ],
 )
 def test_what_is_no_date_is_refused(written: str) -> None:
     with pytest.raises(BadRecord) as caught:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta, tzinfo
 from functools import lru_cache
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from zoneinfo import ZoneInfo
 
 from dateparser.date import DateDataParser
 from dateparser.timezone_parser import pop_tz_offset_from_string
@@ -31,7 +31,11 @@ _PARSER = DateDataParser(
 
 
 _IANA = re.compile(r"\s([A-Z][A-Za-z]+(?:/[A-Za-z_+-]+){1,2})\s*$")
-_BEFORE_CLOCK = re.compile(r"\s[^\W\d]{1,8}\.?\s*$")  # such as `kello`, which the library lacks
+# "At" before a clock, in languages of which the library lacks it. Another word there may say which
+# half of the day it is.
+_BEFORE_CLOCK = re.compile(
+    r"\s(?:kello|kell|ob|om|u|у|в|στις|në|nang|pada|d\.)\s*$", re.IGNORECASE
+)
 _LETTERS = re.compile(r"\s([A-Z]{2,4})\s*$")
 _SCRIPTS = {
     "hebrew": re.compile("[\u0590-\u05ff]"),
@@ -91,7 +95,7 @@ def _apart(words: str, zone: tzinfo) -> tuple[str, tzinfo]:
         return words, zone
     try:
         return words[: named.start()], ZoneInfo(named[1])
-    except (ZoneInfoNotFoundError, ValueError):
+    except (OSError, KeyError, ValueError):  # a folder of zones, or none
         return words, zone
 
 

@@ -1,4 +1,5 @@
 import json
+import plistlib
 from pathlib import Path
 
 import pytest
@@ -103,6 +104,19 @@ def test_no_folder_is_too_deep_and_what_is_no_bookmark_in_one_is_named(tmp_path:
         items = read_path(tmp_path / name)
         assert [data["url"] for data in records_of(items)] == [url]
         assert skips_of(items) == ["bad_record"] * nothings
+
+
+def test_a_folder_of_safari_that_is_within_itself_is_named(tmp_path: Path) -> None:
+    url = "https://example.org/"
+    leaf = {"WebBookmarkType": "WebBookmarkTypeLeaf", "URLString": url}
+    whole = {"Children": [{"Title": "a", "Children": ["-", leaf]}]}
+    content = plistlib.dumps(whole, fmt=plistlib.FMT_BINARY)
+    at = content.index(b"\xa2")  # its references: to `-`, and to the leaf
+    content = content[: at + 1] + b"\x00" + content[at + 2 :]
+    (tmp_path / "Bookmarks.plist").write_bytes(content)
+    items = read_path(tmp_path)
+    assert [data["url"] for data in records_of(items)] == [url]
+    assert skips_of(items) == ["bad_record"]
 
 
 def test_tags_of_a_backup_and_of_a_page_are_kept(tmp_path: Path) -> None:

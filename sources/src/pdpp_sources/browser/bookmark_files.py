@@ -114,11 +114,13 @@ def _leaves(root: Data, tree: _Tree) -> Iterator[partial[Data]]:
     """The bookmarks below a node, however deep, with the folders that they lie in."""
     rest: list[Iterator[Json]] = []
     folders: list[tuple[str, ...]] = []
+    entered = dict[int, None]()
 
     def enter(node: Data, around: tuple[str, ...], *, is_named: bool) -> None:
         name = json_values.line(node, tree.title) if is_named else None
         rest.append(iter(json_values.things(node, tree.children)))
         folders.append((*around, name) if name else around)
+        entered[id(node)] = None
 
     enter(root, (), is_named=tree.is_root_named)
     while rest:
@@ -127,6 +129,8 @@ def _leaves(root: Data, tree: _Tree) -> Iterator[partial[Data]]:
                 yield partial(_no_object)
             elif tree.passed_by(node := cast(Data, value)):
                 continue
+            elif id(node) in entered:  # which only a binary property list can say
+                yield partial(_within_itself)
             elif tree.children in node:
                 enter(node, folders[-1], is_named=True)
                 break
@@ -135,10 +139,15 @@ def _leaves(root: Data, tree: _Tree) -> Iterator[partial[Data]]:
         else:
             rest.pop()
             folders.pop()
+            entered.popitem()
 
 
 def _no_object() -> Data:
     raise BadRecord("bad_record", "the entry is not an object")
+
+
+def _within_itself() -> Data:
+    raise BadRecord("bad_record", "the folder is within itself")
 
 
 def _chromium_bookmark(node: Data, folder: tuple[str, ...]) -> Data:

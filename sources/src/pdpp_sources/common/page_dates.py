@@ -33,9 +33,7 @@ _PARSER = DateDataParser(
 _IANA = re.compile(r"\s([A-Z][A-Za-z]+(?:/[A-Za-z_+-]+){1,2})\s*$")
 # "At" before a clock, in languages of which the library lacks it. Another word there may say which
 # half of the day it is.
-_BEFORE_CLOCK = re.compile(
-    r"\s(?:kello|kell|ob|om|u|у|в|στις|në|nang|pada|d\.)\s*$", re.IGNORECASE
-)
+_BEFORE_CLOCK = re.compile(r"\s(?:kello|kell|ob|om|u|у|в|στις|në|nang|pada|d\.)\s*$", re.IGNORECASE)
 _LETTERS = re.compile(r"\s([A-Z]{2,4})\s*$")
 _SCRIPTS = {
     "hebrew": re.compile("[\u0590-\u05ff]"),

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from array import array
+from dataclasses import replace
+from typing import Any, cast
+
 import pytest
 from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
 from personal_server.domain.language_batches import APART, LanguageBatches
-from personal_server.domain.language_model import IDENTIFIER, content_of
+from personal_server.domain.language_model import IDENTIFIER, LanguageModel, content_of
 from personal_server.domain.language_model_file import read_model
 from personal_server.domain.language_names import STEMLESS, STEMMERS
 from server.tests.domain.test_text_language import SAID, STEMMED_BY_NONE, STRANGE
@@ -45,3 +49,20 @@ def test_many_texts_side_by_side_are_told_as_each_alone() -> None:
 
 def test_no_feature_holds_what_stands_between_texts() -> None:
     assert APART not in read_model().labels
+
+
+def test_other_threads_find_no_state_that_is_half_made() -> None:
+    """A search of another thread may look between any two steps."""
+    seen: list[bool] = []
+
+    class Features(list[int]):
+        def __getitem__(self, number: Any) -> Any:
+            seen.append(number in model._states)  # pyright: ignore[reportPrivateUsage]
+            return super().__getitem__(number)
+
+    kept = read_model()
+    watched = cast("array[int]", Features(kept.features))
+    model = LanguageModel(replace(kept, features=watched))
+    assert model.classify("lettera") == IDENTIFIER.classify("lettera")
+    assert seen
+    assert not any(seen)

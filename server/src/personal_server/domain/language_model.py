@@ -57,9 +57,10 @@ class _States(dict[int, _State]):
             for state in list(self.values()):
                 state.clear()
             self.clear()
-        state = self[number] = _State()
+        state = _State()
         state.states, state.number = self, number
         state.feature = self._features[number]
+        self[number] = state  # whole, since searches of other threads look here
         return state
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import lzma
 import struct
+import sys
 import tempfile
 import zlib
 from array import array
@@ -65,11 +66,11 @@ class KeptModel:
         row, begin, end = self.usual[:], self.spans[feature], self.spans[feature + 1]
         for column, value in zip(self.columns[begin:end], self.values[begin:end], strict=True):
             row[column] = value
-        return int.from_bytes(row, "little")
+        return int.from_bytes(row, sys.byteorder)
 
     def columns_of(self, weights: int) -> list[int]:
         """The sum of weights in each column."""
-        content = weights.to_bytes(len(self.codes) * _NUMBER_BYTES, "little")
+        content = weights.to_bytes(len(self.codes) * _NUMBER_BYTES, sys.byteorder)
         return memoryview(content).cast("I").tolist()
 
     def following(self, state: int, byte: int) -> int:
@@ -116,7 +117,7 @@ def unpacked(packed: bytes) -> bytes:
         codes: list[str] = model["classes"].tolist()
         columns = _columns_of(codes)
         weights = model["ptc"].take(columns, axis=1).astype(np.float32)
-        weights = ((weights - weights.min()) * STEPS).round().astype("<u2")
+        weights = ((weights - weights.min()) * STEPS).round().astype(np.uint16)
         usual = weights.min(axis=0)  # a language that does not know a feature has no smaller one
         feature_at, column_at = np.nonzero(weights != usual)
         arrays = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -29,6 +30,15 @@ def test_hidden_entries_links_and_empty_folders_are_passed_over(tmp_path: Path) 
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "a.csv").write_text("x")
     assert seen(tmp_path) == {"a.csv": False}
+
+
+@pytest.mark.skipif(sys.platform == "darwin", reason="its file systems have no such names")
+def test_entries_whose_names_are_no_text_are_passed_over(tmp_path: Path) -> None:
+    for name in (os.fsdecode(b"caf\xe9"), "caf\xe9", "caf\xa0e"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "a.csv").write_text("x")
+    (tmp_path / os.fsdecode(b"caf\xe9.csv")).write_text("x")
+    assert seen(tmp_path) == {"caf\xe9": False, "caf\xa0e": False}
 
 
 def test_folders_are_looked_into_to_a_depth_that_no_export_has(tmp_path: Path) -> None:

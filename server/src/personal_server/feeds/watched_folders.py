@@ -133,6 +133,8 @@ def _seen(entry: os.DirEntry[str], names: set[str]) -> SeenItem | None:
     except OSError:  # gone meanwhile
         return None
     if stat.S_ISDIR(stated.st_mode):
+        if entry.name.encode(errors="ignore").decode() != entry.name:  # which no ledger takes
+            return None
         return _whole(Path(entry.path), entry.name, FolderLook(), None)
     if not stat.S_ISREG(stated.st_mode) or not entry.name.isprintable():
         return None

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from pdpp_kernel.criteria import Condition
+from pdpp_kernel.declaration import Stream
 from pdpp_kernel.operators import Operator
 from personal_server.domain.answer_warnings import Warning
 from personal_server.domain.authority import ReadableSource
@@ -17,9 +18,9 @@ from personal_server.domain.authority import ReadableSource
 def without_value(
     sources: Sequence[ReadableSource], conditions: Iterable[Condition]
 ) -> tuple[Warning, ...]:
-    """Of each `ne` on a field that may be null: that it leaves out those records, too."""
+    """Of each `ne` on a field that a record may lack: that it leaves out those records, too."""
     denied = dict.fromkeys(each.field for each in conditions if each.operator is Operator.NE)
-    declared = [source.declared.properties for source in sources]
+    declared = [source.declared for source in sources]
     return tuple(
         Warning(
             "without_value",
@@ -27,5 +28,10 @@ def without_value(
             field=name,
         )
         for name in denied
-        if any(name in each and each[name].nullable for each in declared)
+        if any(_may_lack(each, name) for each in declared)
     )
+
+
+def _may_lack(stream: Stream, name: str) -> bool:
+    field = stream.properties.get(name)
+    return field is not None and (field.nullable or name not in stream.required)

@@ -11,7 +11,7 @@ from personal_server.domain.declaration_document import parse_declaration
 from personal_server.owner_locale import OwnerLocale
 from server.tests.console.browsing import Browser, marked, numbers
 from server.tests.console.household import HOME, Household
-from server.tests.console.test_measurement_lines import ROWS
+from server.tests.console.test_measurement_lines import ROWS, measured
 from server.tests.console.test_presentations import read
 from server.tests.console.test_record_lists import filled, put
 
@@ -123,6 +123,25 @@ def test_what_was_measured_on_a_day_is_a_card_and_no_row(
     assert marked(before, "measure") == ["heart rate 1 record 50 count/min"]
     (link,) = marked(before, "measured-records", "href")
     assert len(read(browser, link).all("table.cells tbody tr")) == 1
+
+
+def test_what_was_measured_in_several_units_has_no_figure(
+    house: Household, browser: Browser
+) -> None:
+    at = "2026-11-18T09:00:00Z"
+    rows = [
+        measured(1, at, "body_mass", 80.0, "kg"),
+        measured(2, at, "body_mass", 176.0, "lb"),
+        measured(3, at, "step_count", 80.0, "count"),
+        measured(4, at, "step_count", 2.0, "1000 steps"),
+        measured(5, at, "heart_rate", 76.0, "count/min"),
+    ]
+    filled(house, HEALTH, "cin_health", "measurements", rows)
+    assert sorted(marked(browser.get(f"{DAYS}/2026-11-18"), "measure")) == [
+        "body mass 2 records",
+        "heart rate 1 record 76 count/min",
+        "step count 2 records",
+    ]
 
 
 def test_cards_stand_on_the_first_page_of_a_day_and_say_what_was_not_counted(

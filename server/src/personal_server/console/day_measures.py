@@ -43,7 +43,7 @@ NAME_CHARS = 60
 class DayMeasure:
     """Something that was measured, with its records: their sum, or the least and the greatest.
 
-    Shapes: no figure where its values are in several units or are none to count with.
+    Shapes: no figure where its values are in no single unit or are none to count with.
     """
 
     name: Text
@@ -220,17 +220,19 @@ def _values(
     found = figures.aggregate(query)
     if found is None:
         return None
+    has_unit = "x_pdpp_unit_field" in source.declared.properties[field].schema
     if kind is None:
-        return _figure("", found.value, found.unit)
+        return _figure("", found.value, found.unit, has_unit=has_unit)
     values: dict[str, _Figure] = {}
     for group in found.groups or ():
         key: object = msgspec.json.decode(group.key)
         if isinstance(key, str):
-            values |= _figure(key, group.value, group.unit)
+            values |= _figure(key, group.value, group.unit, has_unit=has_unit)
     return values
 
 
-def _figure(key: str, value: object, unit: object) -> Mapping[str, _Figure]:
+def _figure(key: str, value: object, unit: object, *, has_unit: bool) -> Mapping[str, _Figure]:
+    """None of values that say their units, and of which no single one is known."""
     text = bytes(value).decode() if isinstance(value, msgspec.Raw) else "null"
     shown = cut(unit, NAME_CHARS) if isinstance(unit, str) else ""
-    return {} if text in ("null", "") else {key: (Decimal(text), shown)}
+    return {} if text in ("null", "") or (has_unit and not shown) else {key: (Decimal(text), shown)}

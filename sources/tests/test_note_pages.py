@@ -37,6 +37,16 @@ def test_a_picture_within_a_page_that_cannot_be_decoded_is_told(tmp_path: Path) 
     assert skips_of(items) == ["missing_attachment"]
 
 
+def test_files_that_a_page_names_behind_large_pictures_are_its_files(tmp_path: Path) -> None:
+    large = b'<div><img src="data:image/png;base64,' + b"iVBO" * 2_200_000 + b'"></div>'
+    links = b'<a href="a.pdf">a</a><a href="b.pdf">b</a>'
+    page = b"<div><h1>Rye</h1></div>" + large + links
+    files = {"Rye.html": page, "a.pdf": b"%PDF-1.4", "b.pdf": b"%PDF-1.4"}
+    items = read_path(as_folder(files, tmp_path))
+    names = {file["filename"] for file in records_of(items, "files")}
+    assert names == {"Rye 1", "a.pdf", "b.pdf"}
+
+
 def test_the_same_pages_again_are_the_same_notes(tmp_path: Path) -> None:
     first = read_path(as_folder(PAGES, tmp_path / "1"))
     second = read_path(as_folder(PAGES, tmp_path / "2"))

@@ -156,7 +156,7 @@ class NotesSource:
         if all(map(_tells_of_others, notes)) and _has_others(export, notes):
             return None
         media = [m for m in export.members if notes and is_media(m.name)]
-        return claim([*notes, *_of_notes(notes, media)], "it holds Markdown files")
+        return claim([*notes, *_of_notes(notes, media)], "it holds notes in Markdown or HTML")
 
     def read(self, export: Export, start: int = 0) -> Iterator[SourceItem]:
         """Yield each note and each file in order of their paths."""
@@ -235,9 +235,12 @@ def _links_of(note: ExportMember) -> list[str]:
     try:
         BOOKMARK.looking_at(note)
         if note.suffix in _PAGES:
-            from pdpp_sources.note_pages import page_links  # noqa: PLC0415 (of few)
+            from pdpp_sources.note_pages import (  # noqa: PLC0415 (of few)
+                LARGEST_PAGE_BYTES,
+                page_links,
+            )
 
-            return page_links(decoded(note.head(LARGEST_NOTE_BYTES)))
+            return page_links(decoded(note.head(LARGEST_PAGE_BYTES)))
         return [unquote(link) for link in _links(decoded(note.head(LARGEST_NOTE_BYTES)))]
     except (MemberDamaged, BadRecord):
         return []

@@ -47,6 +47,15 @@ def test_files_and_folders_are_listed_the_newest_first(folders: ImportFolders) -
     assert below.path == "Mail"
 
 
+def test_any_white_space_of_a_line_may_be_in_the_name_of_a_file(tmp_path: Path) -> None:
+    for name in ("明細\u30002026.csv", "line\nbreak.csv", "turned\u202earound.csv"):
+        (tmp_path / name).write_text("x")
+    found = ImportFolders((tmp_path,)).listing(0)
+    assert [each.name for each in found.entries] == ["明細\u30002026.csv"]
+    assert found.passed_by == 2
+    assert ImportFolders((tmp_path,)).find(0, "明細\u30002026.csv")[1] == found.entries[0]
+
+
 def test_only_so_many_are_listed(folders: ImportFolders, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(import_folders, "MOST_SHOWN", 1)
     found = folders.listing(0)

@@ -127,6 +127,15 @@ def test_a_file_stays_in_its_folder(uploads: Uploads, path: str) -> None:
         uploads.append(made.upload_id, path, 0, b"1")
 
 
+@pytest.mark.parametrize("name", ["明細\u30002026.csv", "relevé\u202f1\xa0.csv"])
+def test_any_white_space_of_a_line_may_be_in_the_name_of_a_file(
+    uploads: Uploads, name: str
+) -> None:
+    made = uploads.begin("a", 1, "m")
+    uploads.append(made.upload_id, f"{name}/{name}", 0, b"1")
+    assert uploads.one(made.upload_id).is_whole
+
+
 def test_more_than_was_announced_or_than_there_is_room_for_is_refused(uploads: Uploads) -> None:
     made = uploads.begin("a", 4, "m")
     with pytest.raises(BodyTooLarge):

@@ -37,8 +37,9 @@ def test_entries_whose_names_are_no_text_are_passed_over(tmp_path: Path) -> None
     for name in (os.fsdecode(b"caf\xe9"), "caf\xe9", "caf\xa0e"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "a.csv").write_text("x")
-    (tmp_path / os.fsdecode(b"caf\xe9.csv")).write_text("x")
-    assert seen(tmp_path) == {"caf\xe9": False, "caf\xa0e": False}
+    for name in (os.fsdecode(b"caf\xe9.csv"), "line\nbreak.csv", "a\xa0b.csv", "a\u3000b.csv"):
+        (tmp_path / name).write_text("x")
+    assert set(seen(tmp_path)) == {"caf\xe9", "caf\xa0e", "a\xa0b.csv", "a\u3000b.csv"}
 
 
 def test_folders_are_looked_into_to_a_depth_that_no_export_has(tmp_path: Path) -> None:

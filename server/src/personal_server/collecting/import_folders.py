@@ -16,6 +16,7 @@ from itertools import islice
 from pathlib import Path, PurePosixPath
 
 from pdpp_kernel.errors import InvalidState, NotFound
+from personal_server.domain.hidden_characters import shows_all
 
 MOST_LOOKED_AT, MOST_SHOWN, MOST_STEPS = 20_000, 200, 32
 _STEP = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
@@ -137,7 +138,7 @@ def _described(name: str, stated: os.stat_result) -> FolderEntry | None:
 
 def _is_shown(name: str) -> bool:
     """A name that stays in its folder, is not hidden, and can be said."""
-    return name.isprintable() and not name.startswith((".", "/")) and "\\" not in name
+    return shows_all(name) and not name.startswith((".", "/")) and "\\" not in name
 
 
 def _nothing() -> NotFound:

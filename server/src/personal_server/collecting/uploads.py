@@ -27,6 +27,7 @@ import orjson
 from pdpp_kernel.errors import BodyTooLarge, InvalidRequest, InvalidState, NotFound
 from pdpp_kernel.refused_writes import data_moved
 from pdpp_kernel.system.file_locks import is_locked, try_lock
+from personal_server.domain.hidden_characters import shows_all
 
 ABOUT, CONTENT, LOCK, REPORT = "about.json", "content", "lock", "report.json"
 WAITING = "waiting.json"
@@ -375,7 +376,7 @@ def _files(folder: Path) -> Iterator[Path]:
 
 def _checked_name(name: str) -> str:
     """A name that stays in its folder.  Raises: InvalidRequest."""
-    plain = name.isprintable() and len(name.encode()) <= MOST_NAME_BYTES
+    plain = shows_all(name) and len(name.encode()) <= MOST_NAME_BYTES
     if not plain or name in ("", ".", "..") or "/" in name or "\\" in name:
         raise InvalidRequest("The name of the uploaded file is not valid.", param="name")
     return name

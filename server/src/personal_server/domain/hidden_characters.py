@@ -24,6 +24,11 @@ def shows_nothing(text: str) -> bool:
     return all(character.isspace() or is_hidden(character) for character in text)
 
 
+def shows_all(text: str) -> bool:
+    """Whether a text, as the name of a file, has no character that nobody sees."""
+    return not any(map(is_hidden, text))
+
+
 def shown(text: str, limit: int) -> str:
     """Foreign text without control, format and bidirectional characters, cut at `limit`."""
     visible = "".join(

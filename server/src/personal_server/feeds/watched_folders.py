@@ -15,6 +15,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from pdpp_kernel.system.open_files import MOST_DEPTH
+from personal_server.domain.hidden_characters import shows_all
 
 MOST_ENTRIES = 20_000
 MOST_FRESH = 2_000
@@ -136,7 +137,7 @@ def _seen(entry: os.DirEntry[str], names: set[str]) -> SeenItem | None:
         if entry.name.encode(errors="ignore").decode() != entry.name:  # which no ledger takes
             return None
         return _whole(Path(entry.path), entry.name, FolderLook(), None)
-    if not stat.S_ISREG(stated.st_mode) or not entry.name.isprintable():
+    if not stat.S_ISREG(stated.st_mode) or not shows_all(entry.name):
         return None
     newest_ns = max(stated.st_mtime_ns, stated.st_ctime_ns)
     mark = f"{stated.st_size:x}.{stated.st_mtime_ns:x}.{stated.st_ino:x}"

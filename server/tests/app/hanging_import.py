@@ -12,7 +12,7 @@ from typing import NoReturn
 
 import msgspec
 
-from personal_server.cli.fed_import import WantedImport
+from personal_server.feeds.wanted_imports import WantedImport
 
 
 def main(files: Sequence[int], _seconds: float, _memory_bytes: int) -> NoReturn:

@@ -16,9 +16,10 @@ from typing import Any
 
 from personal_server.app.feeding import FOLDER, ImportCommand
 from personal_server.app.stores import Stores
-from personal_server.cli.fed_import import WantedImport, run_import
+from personal_server.cli.fed_import import run_import
 from personal_server.cli.import_command import import_command
 from personal_server.collecting.imports import ImportPorts
+from personal_server.feeds.wanted_imports import WantedImport
 from personal_server.settings import Settings
 from server.tests.cli.import_machine import FixedZone, shared_reader
 

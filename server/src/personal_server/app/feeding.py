@@ -41,6 +41,7 @@ from personal_server.feeds.feed_runs import FolderRuns, PutOff, RunResult
 from personal_server.feeds.feed_watches import FeedWatches
 from personal_server.feeds.fetched_batches import DAV_KINDS
 from personal_server.feeds.import_reports import TOO_SLOW
+from personal_server.feeds.wanted_imports import WantedImport
 from personal_server.feeds.watched_folders import FolderTrouble, files_beneath
 from personal_server.settings import Settings, command_environment
 from personal_server.storage.feed_rows import FeedRow
@@ -184,7 +185,8 @@ class ImportCommand:
 
         Raises: PutOff.
         """
-        wanted = (list(map(str, paths)), str(within), account, dict(self.environment))
+        texts, environment = list(map(str, paths)), dict(self.environment)
+        wanted = WantedImport(texts, str(within), account, environment)
         with self._claimed(feed_id) as claim, self._started(claim) as process:
             with suppress(BrokenPipeError):
                 process.requests.write(msgspec.msgpack.encode(wanted))

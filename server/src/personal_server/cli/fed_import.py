@@ -24,22 +24,11 @@ from pdpp_sources.started_process import STARTS
 from personal_server.cli.import_command import ProgramOptions, import_command
 from personal_server.cli.owner_zone import ConfiguredZone
 from personal_server.cli.store import open_imports, open_reader
+from personal_server.feeds.wanted_imports import WantedImport
 from personal_server.settings import become
 
 # The reader of every import parses mail and looks for readers of other packages.
 _PRELOADED = email.parser, importlib.metadata, importlib.resources.readers
-
-
-class WantedImport(msgspec.Struct, array_like=True):
-    """What to import.
-
-    Shapes: `environment` is all that the command finds its store by.
-    """
-
-    paths: list[str]
-    within: str
-    account: str | None
-    environment: dict[str, str]
 
 
 def main(files: Sequence[int], _seconds: float, _memory_bytes: int) -> NoReturn:

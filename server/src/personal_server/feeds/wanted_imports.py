@@ -1,0 +1,17 @@
+"""What a feed wants imported, as `app/feeding.py` sends it to `cli/fed_import.py`."""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class WantedImport(msgspec.Struct, array_like=True):
+    """What to import.
+
+    Shapes: `environment` is all that the command finds its store by.
+    """
+
+    paths: list[str]
+    within: str
+    account: str | None
+    environment: dict[str, str]

@@ -179,7 +179,7 @@ class _MetaChat:
 def _read_member(
     member: ExportMember, files: dict[str, ExportMember], seen: set[str], zone: tzinfo
 ) -> Iterator[SourceItem]:
-    """The messages of a file; before those of its first file the chat, noted in `told`."""
+    """The messages of a file; before those of its first file the chat, noted in `seen`."""
     texts = MetaText(member)
     is_page = member.suffix == ".html"
     chat = _chat_of_page(member, files) if is_page else _chat_of(member, files, texts)
@@ -291,8 +291,8 @@ def _message_items(
         "file_count": len(media),
     }
     yield SourceRecord("messages", data, element.position)
-    for count, (path, name) in enumerate(media, 1):
-        yield from _file(path, name, data, count, element.position, chat)
+    for number, (path, name) in enumerate(media, 1):
+        yield from _file(path, name, data, number, element.position, chat)
 
 
 def _sent_ms(value: Data) -> int:
@@ -326,7 +326,7 @@ def _media(value: Data) -> Iterator[tuple[str, str | None]]:
 
 
 def _file(
-    path: str, name: str | None, message: Data, count: int, position: int, chat: _MetaChat
+    path: str, name: str | None, message: Data, number: int, position: int, chat: _MetaChat
 ) -> Iterator[SourceItem]:
     """The file of a message, whose path is written as if from the root of some part."""
     uri = PurePosixPath(path)
@@ -334,7 +334,7 @@ def _file(
     member = next((chat.files[str(p)] for p in near if str(p) in chat.files), None)
     filename = or_none(one_line(name or uri.name, 255))
     data: Data = {
-        "id": f"{message['id']}.f{count}",
+        "id": f"{message['id']}.f{number}",
         "message_id": message["id"],
         "sent_at": message["sent_at"],
         "filename": filename,

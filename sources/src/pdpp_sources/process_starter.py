@@ -54,8 +54,9 @@ class StartProcess(msgspec.Struct, array_like=True):
 class ProcessStarter:
     """Forks what is asked for, and ends it with its leash.
 
-    Shapes: `asking` are sockets by their numbers, those of the first of whom all others come from
-        among them; `children` are process ids by the leashes that they hang on.
+    Shapes: `first` is the socket of the process that started this one; `asking` are the sockets
+        that requests come from, by their numbers, `first` among them; `children` are process ids by
+        the numbers of their leashes.
     """
 
     first: socket.socket
@@ -135,8 +136,8 @@ class ProcessStarter:
         except ProcessLookupError:  # it has no group of its own yet
             os.kill(pid, signal.SIGKILL)
         _, status = os.waitpid(pid, 0)
-        with socket.socket(fileno=leash) as held, suppress(OSError):
-            held.send(END.pack(os.waitstatus_to_exitcode(status)))
+        with socket.socket(fileno=leash) as ended_leash, suppress(OSError):
+            ended_leash.send(END.pack(os.waitstatus_to_exitcode(status)))
 
 
 def _be(

@@ -1,6 +1,6 @@
 """Exports read by a process of its own, so that no file can harm the one that stores.
 
-The process (`sources/reader_worker.py`) has given up the network, most of its memory and its time
+The process (`reader_worker.py`) has given up the network, most of its memory and its time
 (`confinement.py`). When a file ends it all the same, the place where it stood is kept as
 too costly, another process is started, reports that place, and goes on behind it.
 """

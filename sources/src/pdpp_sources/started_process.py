@@ -49,16 +49,16 @@ class StartedProcess:
         self.kill()
         if self._ended is None:
             with suppress(OSError):
-                told = self._leash.recv(END.size, socket.MSG_WAITALL)
-                self._ended = END.unpack(told)[0] if len(told) == END.size else None
+                content = self._leash.recv(END.size, socket.MSG_WAITALL)
+                self._ended = END.unpack(content)[0] if len(content) == END.size else None
         return self._ended
 
 
 @dataclass(slots=True)
 class Starter:
-    """The process that all which this one needs come from, once one is needed.
+    """Has processes forked from one that it begins when the first is needed.
 
-    Shapes: `preloaded` are the modules that it loads before it is asked for any.
+    Shapes: `preloaded` are the modules that this one loads before it is asked for any.
     """
 
     answers_within_seconds: float = ANSWERS_WITHIN_SECONDS
@@ -71,19 +71,19 @@ class Starter:
         """Raises: OSError."""
         message = msgspec.msgpack.encode(wanted)
         with self._lock:
-            said = b""
+            answer = b""
             for _ in range(2):  # one that was idle for long has ended
                 with suppress(OSError):
                     control = self._control or self._begin()
                     socket.send_fds(control, [message], files)
-                    if said := control.recv(1):
+                    if answer := control.recv(1):
                         break
                 self.leave()
-        if said != STARTED:
+        if answer != STARTED:
             raise OSError("no process could be started")
 
     def ask_through(self, control: socket.socket) -> None:
-        """Have what is needed come from the one that this process came from itself."""
+        """Begin none, but ask the one that this process was forked from itself."""
         control.settimeout(self.answers_within_seconds)
         self._control = control
 
@@ -141,10 +141,10 @@ def started_process(
         replies, from_child = os.pipe()
         theirs.callback(os.close, from_child)
         incoming = ours.enter_context(os.fdopen(replies, "rb", _BUFFER_BYTES))
-        held, theirs_of_leash = socket.socketpair()
+        leash, theirs_of_leash = socket.socketpair()
         theirs.enter_context(theirs_of_leash)
-        held.settimeout(ANSWERS_WITHIN_SECONDS)
-        process = StartedProcess(out, incoming, ours.enter_context(held))
+        leash.settimeout(ANSWERS_WITHIN_SECONDS)
+        process = StartedProcess(out, incoming, ours.enter_context(leash))
         heard, asking = list[int](), list[int]()
         if asks:
             for ends, each in zip((heard, asking), socket.socketpair(), strict=True):

@@ -32,6 +32,6 @@ def _shown(record: Mapping[str, object]) -> list[tuple[str, str]]:
 
 
 def _line(value: object) -> str:
-    said = map(str, cast("list[object]", value)) if isinstance(value, list) else [str(value)]
-    line = " ".join(", ".join(said).split())
+    texts = map(str, cast("list[object]", value)) if isinstance(value, list) else [str(value)]
+    line = " ".join(", ".join(texts).split())
     return line if len(line) <= _LONGEST_VALUE_CHARS else f"{line[:_LONGEST_VALUE_CHARS]}…"

@@ -154,8 +154,8 @@ def _by_kind(figures: ViewFigures, field: str, kind: str) -> tuple[list[DayMeasu
         found[metric] = values
     measures: list[DayMeasure] = []
     for key, count in counts.items():
-        told = (Metric.SUM,) if key in summed else (Metric.MIN, Metric.MAX)
-        by_metric = {m: found[m][key] for m in told if key in found[m]}
+        metrics = (Metric.SUM,) if key in summed else (Metric.MIN, Metric.MAX)
+        by_metric = {m: found[m][key] for m in metrics if key in found[m]}
         link = replace(view, layout=RecordsLayout.TABLE).having(FilterText(kind, None, key)).link
         measures.append(_measure(field_words(cut(key, NAME_CHARS)), link, count, by_metric))
     return measures, (counted.filtered_record_count - sum(counts.values()))

@@ -61,9 +61,9 @@ def _by_words(words: list[str], text: str) -> str | None:
     elif len(text) < _LEAST_CHARS:
         return USUAL_LANGUAGE
     small = _SMALL_WORDS.intersection(words)
-    told = [*filter(None, map(CODE_BY_WORD.__getitem__, small))]
-    if len(told) >= _ENOUGH_WORDS and len({*told}) == 1:
-        return STEMMERS[told[0]]
+    codes = [*filter(None, map(CODE_BY_WORD.__getitem__, small))]
+    if len(codes) >= _ENOUGH_WORDS and len({*codes}) == 1:
+        return STEMMERS[codes[0]]
     if not small and text.isascii() and len(text) > _MODEL_CHARS:  # tables, logs, addresses
         return USUAL_LANGUAGE
     return _UNCLEAR

@@ -37,11 +37,11 @@ class _Known(dict[str, str | None]):
 
     def tell(self, heads: Collection[str]) -> Mapping[str, str | None]:
         """Those known before go where there is no room for all."""
-        told = languages_of(heads)
-        if len(self) + len(told) > _MOST_KNOWN:
+        languages = languages_of(heads)
+        if len(self) + len(languages) > _MOST_KNOWN:
             self.clear()
-        self.update(told)
-        return told
+        self.update(languages)
+        return languages
 
 
 _KNOWN = _Known()

@@ -130,8 +130,8 @@ class PageFill:
             name: self._said(name, value) for name, value in members.items() if value != item.id
         }
         if item.expanded is not None:
-            identity = sum(each.as_json for each in shared.values())
-            self._count.add(len(item.id) + FRAME_CHARS + identity + self._of_related(item), {})
+            shared_chars = sum(each.as_json for each in shared.values())
+            self._count.add(len(item.id) + FRAME_CHARS + shared_chars + self._of_related(item), {})
             return
         self._count.add(len(item.id), shared)
 

@@ -62,7 +62,7 @@ def ranged_time(sources: tuple[ReadableSource, ...], times: Times) -> str | None
     if field is None:
         return None
     declared = sources[0].declared
-    others = {name for name, told in declared.properties.items() if told.kind in TIMES}
+    others = {each.name for each in declared.properties.values() if each.kind in TIMES}
     others -= {field.name, declared.event_end_field}
     return None if all(others.isdisjoint(each.fields) for each in sources) else field.name
 

@@ -125,7 +125,7 @@ class Granting:
         return self._show(request_id, None, acting)
 
     def choose(self, request_id: str, choices: Choices, acting: Acting) -> Review:
-        """Keep these choices, and the request under them as what was shown.
+        """Keep these choices, and the review under them as what the owner was shown.
 
         Raises: NotFound, RequestClosed, NotANarrowing.
         """

@@ -128,9 +128,9 @@ def export_lines(
     waiting = [_line(header)]
     waiting_bytes = len(waiting[0])
     for stored in extent.streams:
-        account = {"stream": stored.stream, "connection_id": stored.connection_id}
+        of_stream = {"stream": stored.stream, "connection_id": stored.connection_id}
         for row in extent.rows(snapshot, stored):
-            waiting.append(_line({**account, **_ingest_line(row)}))
+            waiting.append(_line({**of_stream, **_ingest_line(row)}))
             waiting_bytes += len(waiting[-1])
             count += 1
             if waiting_bytes >= CHUNK_BYTES:
@@ -432,8 +432,8 @@ def _end(
 
 
 def _left_out(row: DamagedRow) -> dict[str, str]:
-    account = {"connection_id": row.connection_id, "stream": row.stream}
-    return account if row.key is None else {**account, "record_id": row.key}
+    of_stream = {"connection_id": row.connection_id, "stream": row.stream}
+    return of_stream if row.key is None else {**of_stream, "record_id": row.key}
 
 
 def _ingest_line(row: StoredRecord) -> dict[str, object]:

@@ -150,6 +150,7 @@ def test_a_wrong_password_is_tried_once(server: MailServer, feed_of: FeedOf) -> 
             if thread.name == fed.feed_id:
                 thread.join()
     assert (fed.feed.state, fed.feed.code) == ("needs_you", "sign_in_refused")
+    until(lambda: "auth failed" in server.log)  # which is written when the connection has ended
     assert server.log.count("auth failed, 1 attempts") == 1
     FeedSecrets.of(fed.stores).keep(fed.feed_id, PASSWORD)
     fed.engine.resume(fed.feed_id)
@@ -611,6 +612,28 @@ HOSTILE: dict[str, tuple[list[bytes], set[str | None]]] = {
         {None, "mailbox_misbehaves", "mailbox_unreachable", "export_not_recognized"},
     ),
     "closes between two mails": ([*SEARCHED, SIZED % 40], {"mailbox_unreachable"}),
+    "brackets without end": (
+        [*LOGGED_IN, b"* LIST " + b"(" * 100_000 + b"\r\nTAG OK done\r\n"],
+        {"mailbox_misbehaves"},
+    ),
+    "a number that is none of IMAP": (
+        [*FOLDER[:3], b"* STATUS INBOX (UIDNEXT %s)\r\nTAG OK done\r\n" % (b"9" * 4_000)],
+        {"mailbox_misbehaves"},
+    ),
+    "the same mail twice, and a smaller body": (
+        [
+            *SEARCHED,
+            SIZED.replace(b"TAG OK done\r\n", b"") % 40 + SIZED % 40,
+            b"* 1 FETCH (UID 1 BODY[] {3}\r\nabc)\r\n* 1 FETCH (UID 1 BODY[] {3}\r\nabd)\r\n"
+            b"TAG OK done\r\n",
+        ],
+        {None, "mailbox_misbehaves", "mailbox_unreachable", "export_not_recognized"},
+    ),
+    "bodies of mails that nobody asked for": (
+        [*SEARCHED, SIZED % 40, b"* 9 FETCH (UID 9 BODY[] {3}\r\nabc)\r\nTAG OK done\r\n"],
+        {None, "mailbox_unreachable", "mailbox_misbehaves"},
+    ),
+    "a refusal of every command": ([*LOGGED_IN, *[b"TAG NO no\r\n"] * 20], {"mailbox_misbehaves"}),
 }
 
 

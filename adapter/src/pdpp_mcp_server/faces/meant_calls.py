@@ -30,10 +30,10 @@ def meant_calls(
     """The call that was plainly meant where nothing matches: in the caller's own words.
 
     `NOT word` is `-word` and `before:2024-01-01` an `until`, also where something matches; a day as
-    both bounds is that whole day; words of a strict search may stand anywhere, in all streams; a
-    word that no value is may be a part of one, and words that are part of none may stand in another
-    form; no value is no text.  Where no record holds the words, and the call left
-    nothing out, there is none.
+    both bounds is that whole day; words of a strict search may stand anywhere, in all streams.
+    Of a filter: a word may be a part of a value, words that are part of none may stand in another
+    form, an empty text means without a value, an amount may have the other sign.  Where no record
+    holds the words, and the call left nothing out, there is none.
 
     Shapes: files is where this access counts what is attached to mails, if it does.
     """

@@ -132,6 +132,13 @@ def unpacked(packed: bytes) -> bytes:
         return framed([each.tobytes() for each in arrays])
 
 
+# In:   the automaton of two features, `ab` (0) and `b` (1): its states in any order, each with a
+#       row of 256 next states.
+# Out:  states level by level: 0 is the first one, 1 is behind `a`, 2 behind `b`, 3 behind `ab`.
+#       labels    a b b      behind the label at 0 is the state 1
+#       firsts    0 2 3 3 3  the children of 0 have the labels from 0 to 2, those of 1 from 2 to 3
+#       fails     0 0 0 2    the longest ending of `ab` that is a state is `b`
+#       features  0 0 2 1    one more than the number of the feature
 def _trie(np: Any, row_of: Any, next_of: Any, feature_of: Any) -> tuple[Any, Any, Any, Any]:
     """Labels, beginnings, fails and features of the states of an automaton.
 

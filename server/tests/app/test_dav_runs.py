@@ -7,6 +7,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -30,7 +31,8 @@ from personal_server.app.feeding import feed_engine, feed_store
 from personal_server.app.stores import open_stores
 from personal_server.cli.dav_checks import check_account
 from personal_server.cli.feed_checks import FeedComparison
-from personal_server.feeds.fetched_batches import ADDRESS_BOOKS, CALENDARS
+from personal_server.feeds.feed_runs import PutOff
+from personal_server.feeds.fetched_batches import ADDRESS_BOOKS, CALENDARS, FetchedBatches
 from personal_server.settings import Settings
 from server.tests.app.importing_here import ImportHere
 from server.tests.app.test_feeding import Fed, aged
@@ -285,6 +287,35 @@ def test_what_is_deleted_in_the_account_is_deleted_after_two_looks(
     assert (second.new, second.records_new, second.records_deleted) == (1, 0, 2)
     assert fed.held() == {"events": 2, "agenda": 2}
     assert (by_itself(fed).records_deleted, compared(fed, settings).differences) == (0, [])
+
+
+def test_what_a_run_stored_that_was_killed_before_it_said_so_goes_with_its_item(
+    calendar: DavServer, settings: Settings, feed_of: FeedOf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calendar.put("work/event-0.ics", an_event(0))
+    fed = feed_of(calendar.place(CALENDARS), PASSWORD)
+    follow(fed)
+    assert fed.run().records_new == 2
+    take = FetchedBatches.take
+
+    def killed(batches: FetchedBatches, *args: Any) -> None:
+        take(batches, *args)
+        raise PutOff
+
+    monkeypatch.setattr(FetchedBatches, "take", killed)
+    calendar.put("work/event-1.ics", an_event(1))
+    calendar.put("work/event-2.ics", an_event(2))
+    again(fed)
+    fed.engine.run(fed.feed_id)
+    monkeypatch.setattr(FetchedBatches, "take", take)
+    assert fed.held()["events"] == 3
+    calendar.delete("work/event-1.ics")
+    assert compared(fed, settings).differences
+    for _ in range(3):
+        again(fed)
+        by_itself(fed)
+    assert fed.held() == {"events": 2, "agenda": 2}
+    assert compared(fed, settings).differences == []
 
 
 def test_a_collection_that_is_gone_loses_its_items_and_those_that_moved_stay(

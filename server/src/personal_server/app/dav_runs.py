@@ -35,7 +35,7 @@ from pdpp_sources.dav.dav_process import read_dav
 from personal_server.app.dav_records import DavRecords, ItemRecords, lonely, read_items
 from personal_server.app.dav_wire import AskedServer, DavPlace
 from personal_server.app.feed_secrets import FeedSecrets
-from personal_server.feeds.feed_ledger import ItemState
+from personal_server.feeds.feed_ledger import CHANGED, NEW, ItemState
 from personal_server.feeds.feed_runs import FeedImporter, RunResult
 from personal_server.feeds.fetched_batches import (
     ADDRESS_BOOKS,
@@ -96,10 +96,29 @@ class KnownAccount:
             if line.state == ItemState.GONE and line.record_keys
         }
 
+    def unsettled(self) -> Iterator[str]:
+        """Items of a run that ended before it wrote what became of them."""
+        lines = self.items.items()
+        return (path for path, line in lines if line.state == ItemState.SETTLING)
+
+    def is_new(self, path: str) -> bool:
+        """Whether an item that is there was not there when a run last wrote what it found."""
+        line = self.items.get(path)
+        return line is None or line.state == ItemState.GONE or line.code == NEW
+
     def keys_of(self, path: str) -> tuple[str, ...]:
         """The records of an item as it was last read."""
         line = self.items.get(path)
         return () if line is None else line.record_keys
+
+    def changed_in(self, batch: DavBatch) -> dict[str, FeedItemRow]:
+        """The lines of items that were there and are in a batch otherwise."""
+        marks = batch.items
+        return {
+            line.item: line
+            for line in self.alive()
+            if line.item in marks and line.mark != marks[line.item]
+        }
 
     def task(
         self,
@@ -109,10 +128,13 @@ class KnownAccount:
         *,
         follows: bool = False,
     ) -> DavTask:
-        """What a run asks; lines that are `retried` are as if not known, and where deletions are
-        followed a collection that lost items is listed, whatever its token says.
+        """What a run asks; lines that are `retried` are as if not known.
+
+        A collection with unsettled items, and where deletions are followed one that lost items, is
+        listed whatever its token says.
         """
-        lost = self.gone() if follows else {}
+        # a token from before an item came need not tell that it went
+        listed = [*self.unsettled(), *(self.gone() if follows else ())]
         homes: list[tuple[str, bool]] = []
         if self.homes is not None:
             homes = orjson.loads(self.homes.mark)
@@ -121,7 +143,9 @@ class KnownAccount:
             place.url,
             [DavHome(url, is_one) for url, is_one in homes],
             {
-                path: _known(line, place.kind, now_ns, lists=any(e.startswith(path) for e in lost))
+                path: _known(
+                    line, place.kind, now_ns, lists=any(e.startswith(path) for e in listed)
+                )
                 for path, line in self.collections.items()
             },
             {line.item: "" if retried(line) else line.mark for line in self.alive()},
@@ -206,6 +230,16 @@ def dav_batches(
     shutil.rmtree(folder, ignore_errors=True)
 
 
+def _read_before(batch: DavBatch, known: KnownAccount) -> Mapping[str, ItemRecords] | None:
+    """Which records the items of a batch are, without those that could not be read, or None where
+    all are as they were.
+    """
+    held = {line.item for line in known.alive() if line.record_keys}
+    if held.issuperset(batch.items) and not known.changed_in(batch):
+        return None
+    return read_items(batch.path, batch.starts)
+
+
 @dataclass(frozen=True, slots=True)
 class DavRuns:
     """Runs feeds of calendars and of address books."""
@@ -261,14 +295,16 @@ class DavRuns:
 
     def _take(self, feed: FeedRow, batch: DavBatch, known: KnownAccount, result: RunResult) -> None:
         """Import a batch, and write what became of its items.  Raises: FetchTrouble, PutOff."""
+        read = _read_before(batch, known)
+        if read:
+            self._announce(feed, read, known)
         if batch.items:
             FetchedBatches(self.importer, self.staging).take(feed, batch.name, batch.path, result)
+        self._leave_outdated(feed, batch, known, read or {}, result)
         lines: dict[str, FeedItemRow] = {}
-        read = self._read_again(feed, batch, known, result)
         for path, mark in batch.items.items():
-            is_new = path not in known.items or known.items[path].state == ItemState.GONE
-            result.new += is_new
-            result.changed += not is_new
+            result.new += known.is_new(path)
+            result.changed += not known.is_new(path)
             if read is None:  # all are as they were
                 lines[path] = self._line(
                     feed, path, mark, ItemState.STORED, keys=known.keys_of(path)
@@ -295,21 +331,41 @@ class DavRuns:
             lines[batch.end.path] = self._end(feed, batch.end, known)
         self.store.keep_feed_items(feed.feed_id, lines.values(), batch.lost)
 
-    def _read_again(
-        self, feed: FeedRow, batch: DavBatch, known: KnownAccount, result: RunResult
-    ) -> Mapping[str, ItemRecords] | None:
-        """Which records the items of a batch are, without those that could not be read, or None
-        where all are as they were; what one that changed holds no more is left.
+    def _announce(
+        self, feed: FeedRow, read: Mapping[str, ItemRecords], known: KnownAccount
+    ) -> None:
+        """Name the records of a batch before they are stored: whatever ends the run then, the next
+        one fetches its items again, or finds them gone.
+        """
+        self.store.keep_feed_items(
+            feed.feed_id,
+            [
+                self._line(
+                    feed,
+                    path,
+                    "",
+                    ItemState.SETTLING,
+                    NEW if known.is_new(path) else CHANGED,
+                    tuple(sorted({*known.keys_of(path), *records.keys})),
+                )
+                for path, records in read.items()
+            ],
+        )
+
+    def _leave_outdated(
+        self,
+        feed: FeedRow,
+        batch: DavBatch,
+        known: KnownAccount,
+        read: Mapping[str, ItemRecords],
+        result: RunResult,
+    ) -> None:
+        """Leave what items that changed hold no more.
 
         In: `a.vcf` held card 1 and holds card 2 now, and the new `b.vcf` holds card 1.
-        Out: the keys of both; nothing is deleted, since an item holds card 1.
+        Out: nothing is deleted, since an item holds card 1.
         """
-        there = {line.item: line for line in known.alive() if line.item in batch.items}
-        changed = {path: line for path, line in there.items() if line.mark != batch.items[path]}
-        are_read = all(path in there and there[path].record_keys for path in batch.items)
-        if are_read and not changed:
-            return None
-        read = read_items(batch.path, batch.starts)
+        changed = known.changed_in(batch)
         others = (line.record_keys for line in known.alive() if line.item not in changed)
         before = {path: line.record_keys for path, line in changed.items()}
         left = lonely(before, [*others, *(each.keys for each in read.values())])
@@ -318,7 +374,6 @@ class DavRuns:
         for path in changed.keys() & read.keys():
             keys = left.intersection(before[path])
             result.records_deleted += records.leave_outdated(keys, read[path], accounts)
-        return read
 
     def _settle(
         self,

@@ -57,7 +57,7 @@ def check_account(
         found.differences.append(Difference(WHOLE, MISSING, result.code))
         return found
     for path, line in known.items.items():
-        if path not in seen and line.state == ItemState.STORED:
+        if path not in seen and line.state in (ItemState.STORED, ItemState.SETTLING):
             found.differences.append(Difference(path, ItemState.GONE))
     return found
 

@@ -31,8 +31,14 @@ def lasting(kind: ValueKind = ValueKind.INSTANT) -> ReadableSource:
     return replace(mails(), declared=declared, fields=(*mails().fields, "read_at", "unread"))
 
 
-def said(zone: str | None = ROME, shown: tuple[str, ...] = SHOWN, **data: object) -> str | None:
-    return clock_of(lasting(), zone, shown)(row(**{"sent_at": AT, **data}))
+def said(
+    zone: str | None = ROME,
+    shown: tuple[str, ...] = SHOWN,
+    *,
+    sent_at: str | None = AT,
+    **data: object,
+) -> str | None:
+    return clock_of(lasting(), zone, shown)(row("m1", sent_at=sent_at, **data))
 
 
 @pytest.mark.parametrize(
@@ -51,11 +57,12 @@ def test_an_instant_is_said_as_the_zone_has_it(until: str | None, text: str) -> 
 
 @pytest.mark.parametrize("zone", ["UTC", ROME, "Pacific/Auckland"])
 def test_whole_days_are_days_whatever_the_zone(zone: str) -> None:
-    begun = {"sent_at": "2026-03-10T00:00:00Z", "unread": True}
-    assert said(zone, **begun) == "Tue 2026-03-10 (whole day)"
-    assert said(zone, **begun, read_at="2026-03-11T00:00:00Z") == "Tue 2026-03-10 (whole day)"
-    over = "2026-03-12T00:00:00Z"
-    assert said(zone, **begun, read_at=over) == "Tue 2026-03-10 to Wed 2026-03-11 (whole days)"
+    def until(end: str | None) -> str | None:
+        return said(zone, sent_at="2026-03-10T00:00:00Z", unread=True, read_at=end)
+
+    assert until(None) == "Tue 2026-03-10 (whole day)"
+    assert until("2026-03-11T00:00:00Z") == "Tue 2026-03-10 (whole day)"
+    assert until("2026-03-12T00:00:00Z") == "Tue 2026-03-10 to Wed 2026-03-11 (whole days)"
 
 
 def test_only_what_is_shown_is_said() -> None:

@@ -64,4 +64,4 @@ def _entries(value: Json) -> int:
     if isinstance(value, dict):
         part = cast("Data", value)
         return len(json_values.things(part, "list")) if "list" in part else int(bool(part))
-    return len(value) if isinstance(value, list) else int(bool(value))
+    return len(cast("list[Json]", value)) if isinstance(value, list) else int(bool(value))

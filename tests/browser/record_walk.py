@@ -1,14 +1,13 @@
 """The owner looks at records with the keyboard alone: days, people, months, maps, searches.
 
 `python -m tests.browser.record_walk FOLDER` walks it with scripts and without, and leaves a
-numbered picture of every step there and `index.html`, as `tests.browser.walk` does.
+numbered picture of every step there and `index.html`.
 """
 
 # Selenium tells no types of what a browser answers.
 # pyright: reportUnknownMemberType=false
 from __future__ import annotations
 
-import sys
 import tempfile
 import time
 from collections.abc import Sequence
@@ -20,9 +19,9 @@ from selenium.webdriver.common.keys import Keys
 from tests.browser.chromium import chromium
 from tests.browser.keyboard import Keyboard
 from tests.browser.looks import fill_looks
+from tests.browser.pictured_walk import Step, Walk, pictured, walk_both_ways
 from tests.browser.site import Site, site
 from tests.browser.visits import prepare
-from tests.browser.walk import WAYS, Step, Walk, write_page
 
 RECORDS = "Your records"
 
@@ -152,32 +151,17 @@ def look_at_what_comes(walk: Walk) -> None:
 
 
 def looked_around(folder: Path, way: str) -> Sequence[Step]:
-    """Walk it in one of the ways, pictures in its folder; a fault is pictured, too."""
-    scripts = way == "script"
+    """Walk it in one of the ways, pictures in its folder."""
     with (
         tempfile.TemporaryDirectory(prefix="pdpp-walk-") as made,
         site(Path(made)) as running,
-        chromium(scripts=scripts) as driver,
+        chromium(scripts=way == "script") as driver,
     ):
         walk = Walk(Keyboard(driver), folder / way)
-        walk.folder.mkdir(parents=True, exist_ok=True)
-        try:
+        with pictured(walk):
             look_around(walk, running)
-        except BaseException:
-            walk.step("Here it stopped")
-            raise
-        finally:
-            write_page(folder, {way: walk.steps})
     return walk.steps
 
 
-def main() -> None:
-    """Both ways into a folder."""
-    folder = Path(sys.argv[1])
-    walks = {way: looked_around(folder, way) for way in WAYS}
-    write_page(folder, walks)
-    print(f"{sum(map(len, walks.values()))} pictures: {folder / 'index.html'}")
-
-
 if __name__ == "__main__":
-    main()
+    walk_both_ways(looked_around)

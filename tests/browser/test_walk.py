@@ -12,8 +12,9 @@ from selenium import webdriver
 
 from tests.browser.chromium import chromium
 from tests.browser.keyboard import KeptOut, Keyboard
+from tests.browser.pictured_walk import WAYS
 from tests.browser.record_walk import looked_around
-from tests.browser.walk import WAYS, walked
+from tests.browser.walk import walked
 
 pytestmark = pytest.mark.browser
 RING = "<title>A page</title><style>:focus-visible{outline:3px solid}</style>"

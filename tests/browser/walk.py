@@ -10,13 +10,10 @@ the sign-in link of the terminal, and the address that the app opens.
 # pyright: reportUnknownMemberType=false
 from __future__ import annotations
 
-import itertools
 import subprocess
-import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from html import escape
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -34,42 +31,19 @@ from pdpp_mcp_server.rs_client.authorization_flows import Listener, listening
 from tests.browser.agent import Agent
 from tests.browser.chromium import chromium
 from tests.browser.keyboard import Keyboard
+from tests.browser.pictured_walk import Step, Walk, pictured, walk_both_ways
 from tests.browser.site import Owner
 
 MAILS = 400
 ASKED = "asks to read your records"
 GIVEN = "section[aria-labelledby=given] li a"
-HEAD = """<!doctype html>
-<html lang="en"><meta charset="utf-8"><title>The owner's walk</title>
-<style>body{font:15px system-ui;margin:2rem}td{vertical-align:top;padding:.5rem}
-img{width:38rem;max-width:100%;border:1px solid #999}th{text-align:left;padding:.5rem}</style>
-<h1>The owner's walk, with the keyboard alone</h1>
-"""
-WAYS = {"script": "With scripts", "no-script": "Without scripts"}
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """What was just done, and its picture."""
-
-    words: str
-    picture: str
 
 
 @dataclass
-class Walk:
-    """One way through; `steps` grows as it goes, `senders` are those that the owner ticked."""
+class AgentWalk(Walk):
+    """One way through; `senders` are those that the owner ticked for the app."""
 
-    keyboard: Keyboard
-    folder: Path
-    steps: list[Step] = field(default_factory=list[Step])
     senders: list[str] = field(default_factory=list[str])
-
-    def step(self, words: str) -> None:
-        """Keep a picture of the window as it is now."""
-        name = f"{len(self.steps) + 1:02}.png"
-        (self.folder / name).write_bytes(self.keyboard.driver.get_screenshot_as_png())
-        self.steps.append(Step(words, name))
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +67,7 @@ class Walker(Agent):
 
     name = "Mail agent"
 
-    def __init__(self, walk: Walk, terminal: Terminal, listener: Listener) -> None:
+    def __init__(self, walk: AgentWalk, terminal: Terminal, listener: Listener) -> None:
         super().__init__(Owner(walk.keyboard.driver, terminal), listener)
         self.walk = walk
 
@@ -143,7 +117,7 @@ def upload(walk: Walk, path: Path) -> None:
     walk.step("How an app is connected")
 
 
-def give_two_senders(walk: Walk) -> None:
+def give_two_senders(walk: AgentWalk) -> None:
     """Consent with a bundle, and only to what two senders wrote."""
     keyboard = walk.keyboard
     keyboard.sees(ASKED, "h1")
@@ -197,7 +171,7 @@ def see_what_was_read(walk: Walk, records: Sequence[Mapping[str, Any]]) -> None:
     walk.step("The first of them, and which apps read it")
 
 
-def narrow(walk: Walk) -> None:
+def narrow(walk: AgentWalk) -> None:
     """Take one of the two senders away."""
     keyboard = walk.keyboard
     keyboard.follow("link", "Access", "Who may read your records")
@@ -238,7 +212,7 @@ def erase(walk: Walk) -> None:
     walk.step("Empty again")
 
 
-async def walk_through(terminal: Terminal, walk: Walk, path: Path) -> None:
+async def walk_through(terminal: Terminal, walk: AgentWalk, path: Path) -> None:
     """Every step, and what the app gets after each decision."""
     await to_thread.run_sync(sign_in, walk, terminal.sign_in_link())
     await to_thread.run_sync(upload, walk, path)
@@ -267,49 +241,17 @@ def few_mails(folder: Path) -> Path:
 
 
 def walked(folder: Path, way: str) -> Sequence[Step]:
-    """Walk one of the ways, pictures in its folder; a fault is pictured, too."""
+    """Walk one of the ways, pictures in its folder."""
     with tempfile.TemporaryDirectory(prefix="pdpp-walk-") as made:
         served = Served(Path(made))
         served.data_dir.mkdir()
         scripts = way == "script"
         with served.serving(), chromium(scripts=scripts, logs=("performance",)) as driver:
-            walk = Walk(Keyboard(driver), folder / way)
-            walk.folder.mkdir(parents=True, exist_ok=True)
-            try:
+            walk = AgentWalk(Keyboard(driver), folder / way)
+            with pictured(walk):
                 anyio.run(walk_through, Terminal(served), walk, few_mails(Path(made)))
-            except BaseException:
-                walk.step("Here it stopped")
-                raise
-            finally:
-                write_page(folder, {way: walk.steps})
     return walk.steps
 
 
-def write_page(folder: Path, walks: Mapping[str, Sequence[Step]]) -> None:
-    """The pictures of a walk beside those of the other way, a row for each step."""
-    rows = itertools.zip_longest(*walks.values())
-    cells = "".join("<tr>" + "".join(map(_cell, walks, row)) + "</tr>\n" for row in rows)
-    heads = "".join(f"<th>{WAYS[way]}</th>" for way in walks)
-    (folder / "index.html").write_text(
-        f"{HEAD}<table><tr>{heads}</tr>\n{cells}</table>\n", encoding="utf-8"
-    )
-
-
-def _cell(way: str, step: Step | None) -> str:
-    if step is None:
-        return "<td></td>"
-    place = f"{way}/{step.picture}"
-    words = f"{step.picture[:2]} {escape(step.words)}"
-    return f'<td><p>{words}</p><a href="{place}"><img src="{place}" alt="{words}"></a></td>'
-
-
-def main() -> None:
-    """Both ways into a folder."""
-    folder = Path(sys.argv[1])
-    walks = {way: walked(folder, way) for way in WAYS}
-    write_page(folder, walks)
-    print(f"{sum(map(len, walks.values()))} pictures: {folder / 'index.html'}")
-
-
 if __name__ == "__main__":
-    main()
+    walk_both_ways(walked)

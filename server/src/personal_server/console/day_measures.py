@@ -21,9 +21,9 @@ from pdpp_kernel.texts import Text
 from personal_server.console.measurement_lines import adds_up, measure_field
 from personal_server.console.presentations import is_sampled, line_fields, place_fields
 from personal_server.console.record_figures import (
-    STRETCH,
     VALUES_SHOWN,
     ViewFigures,
+    stretched_time,
     value_counts,
     within_days,
 )
@@ -86,9 +86,8 @@ def streams_of_day(
 
 def _is_in_card(source: ReadableSource) -> bool:
     """Whether it is sampled, and what a day has of it can be counted."""
-    declared, dated = source.declared, time_field(source)
-    ranges = set(declared.range_filters.get(dated.name, ())) if dated else set[str]()
-    return is_sampled(source) and ranges >= STRETCH and declared.aggregations.count
+    is_counted = stretched_time(source) is not None and source.declared.aggregations.count
+    return is_counted and is_sampled(source)
 
 
 def measured_streams(

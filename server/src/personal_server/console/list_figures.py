@@ -15,7 +15,7 @@ import msgspec
 from pdpp_kernel.operators import Operator
 from pdpp_kernel.texts import Text, day_of_text
 from personal_server.console.presentations import field_with_role, money_fields
-from personal_server.console.record_figures import STRETCH, ViewFigures, with_times
+from personal_server.console.record_figures import ViewFigures, stretched_time, with_times
 from personal_server.console.record_lists import month_ends
 from personal_server.console.record_view import MOST_LINK_BYTES
 from personal_server.console.words import cut
@@ -117,7 +117,7 @@ def _sums_asked(figures: ViewFigures, months: Sequence[str]) -> _SumsAsked | Non
     source, view = figures.source, figures.view
     declared, dated, money, ends = (
         source.declared,
-        time_field(source),
+        stretched_time(source),
         money_fields(source),
         month_ends(months),
     )
@@ -125,8 +125,7 @@ def _sums_asked(figures: ViewFigures, months: Sequence[str]) -> _SumsAsked | Non
         return None
     amount, currency = money
     asked = {each.field for each in view.filters}
-    is_ranged = set(declared.range_filters.get(dated.name, ())) >= STRETCH
-    if dated.name in asked or not (is_ranged and currency in declared.groupable):
+    if dated.name in asked or currency not in declared.groupable:
         return None
     since = max(view.since or "", ends[0])
     until = min(filter(None, (view.until, ends[1])), default=None)

@@ -26,9 +26,9 @@ from personal_server.console.line_drawing import LineDrawing, draw_lines
 from personal_server.console.month_calendar import month_after
 from personal_server.console.presentations import line_fields
 from personal_server.console.record_figures import (
-    STRETCH,
     VALUES_SHOWN,
     ViewFigures,
+    stretched_time,
     value_counts,
     within_days,
 )
@@ -308,11 +308,10 @@ def _buckets(
     dated = time_field(source)
     if dated is None:
         return []
-    ranged = set(source.declared.range_filters.get(dated.name, ())) >= STRETCH
     bounds = tuple(
         FilterText(dated.name, operator.value, day.isoformat())
         for operator, day in zip((Operator.GTE, Operator.LT), days, strict=True)
-        if ranged
+        if stretched_time(source) is not None
     )
     aggregations = source.declared.aggregations
     metrics = [Metric.SUM if is_sum else Metric.AVG]

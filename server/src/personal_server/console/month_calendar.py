@@ -15,7 +15,7 @@ from zoneinfo import ZoneInfo
 from pdpp_kernel.operators import Operator
 from pdpp_kernel.texts import Date, Text, local_moment, moment_of, start_of_day
 from pdpp_kernel.values import DAY_NANOSECONDS, ValueKind, render_instant
-from personal_server.console.record_figures import STRETCH
+from personal_server.console.record_figures import stretched_time
 from personal_server.console.record_lists import (
     ListedRecord,
     Records,
@@ -28,7 +28,6 @@ from personal_server.console.record_view import RecordsLayout, RecordsView
 from personal_server.domain.authority import ReadableSource
 from personal_server.enforcement.filter_texts import FilterText
 from personal_server.enforcement.queries import Times
-from personal_server.enforcement.timeline import time_field
 
 EVENTS_A_DAY = 4
 LOOKED_BACK_NS = 92 * DAY_NANOSECONDS
@@ -108,8 +107,8 @@ def beginning_within(source: ReadableSource, times: Times) -> tuple[FilterText, 
 
     Shapes: `None` where its time is none to filter by.
     """
-    dated = time_field(source)
-    if dated is None or not set(source.declared.range_filters.get(dated.name, ())) >= STRETCH:
+    dated = stretched_time(source)
+    if dated is None:
         return None
     bounds = ((Operator.GTE, times.since_ns), (Operator.LT, times.until_ns))
     return tuple(

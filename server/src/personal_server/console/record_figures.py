@@ -17,6 +17,7 @@ from zoneinfo import ZoneInfo
 
 import msgspec
 
+from pdpp_kernel.declaration import Property
 from pdpp_kernel.errors import QueryTimeout
 from pdpp_kernel.operators import Operator
 from pdpp_kernel.texts import Date, Text, message, start_of_day
@@ -43,7 +44,7 @@ FIGURES_SECONDS, WANTED_SECONDS, LEAST_SECONDS = 0.2, 10.0, 0.01
 MONTHS_SHOWN, YEARS_SHOWN, VALUES_SHOWN, FACETS_SHOWN, FACETS_TRIED = 24, 20, 8, 3, 5
 VALUE_CHARS = 60
 NO_VALUE = message("none")
-STRETCH = {Operator.GTE.value, Operator.LT.value}
+_STRETCH = {Operator.GTE.value, Operator.LT.value}
 _EPOCH = date(1970, 1, 1).toordinal()
 
 
@@ -125,7 +126,7 @@ class ViewFigures:
         if dated is None or dated.name not in declared.group_by_time or not declared.count:
             return None
         steps = (("month", MONTHS_SHOWN), ("year", YEARS_SHOWN))
-        around = _whole_years(self.view, dated.name, self.source)
+        around = _whole_years(self.view, self.source)
         granularity, aggregation = "month", None
         for granularity, limit in steps[:1] if around else steps:
             query = value_counts(
@@ -174,15 +175,23 @@ def _tells(facet: Facet) -> bool:
     return any(value.words != NO_VALUE for value in facet.values[:1])
 
 
-def _whole_years(view: RecordsView, dated: str, source: ReadableSource) -> tuple[FilterText, ...]:
+def stretched_time(source: ReadableSource) -> Property | None:
+    """The time of a stream, where its records can be filtered by a stretch of it."""
+    dated = time_field(source)
+    ranges = () if dated is None else source.declared.range_filters.get(dated.name, ())
+    return dated if {*ranges} >= _STRETCH else None
+
+
+def _whole_years(view: RecordsView, source: ReadableSource) -> tuple[FilterText, ...]:
     """The years that the days of a view lie in, as conditions; none where it names no days."""
-    if view.since is None or not {*source.declared.range_filters.get(dated, ())} >= STRETCH:
+    dated = stretched_time(source)
+    if view.since is None or dated is None:
         return ()
-    begin = FilterText(dated, Operator.GTE.value, f"{view.since[:4]}-01-01")
+    begin = FilterText(dated.name, Operator.GTE.value, f"{view.since[:4]}-01-01")
     if view.until is None or view.until <= view.since or view.until >= "9999":
         return (begin,)
     last = (date.fromisoformat(view.until) - timedelta(days=1)).year
-    return (begin, FilterText(dated, Operator.LT.value, f"{last + 1:04}-01-01"))
+    return (begin, FilterText(dated.name, Operator.LT.value, f"{last + 1:04}-01-01"))
 
 
 def with_times(view: RecordsView, source: ReadableSource) -> tuple[FilterText, ...] | None:
@@ -206,8 +215,8 @@ def within_days(
 
     Of a time without ranges it is days of UTC, as `since` and `until` are.
     """
-    dated = time_field(source)
-    if dated is None or not set(source.declared.range_filters.get(dated.name, ())) >= STRETCH:
+    dated = stretched_time(source)
+    if dated is None:
         return replace(view, since=first.isoformat(), until=after.isoformat())
     texts = (
         day.isoformat()

@@ -24,6 +24,33 @@ from tests.browser.site import Site, site
 from tests.browser.visits import prepare
 
 RECORDS = "Your records"
+Look = tuple[str, str, str]
+"""A link, the heading of the page that it leads to, and what is seen there."""
+LOOKS: tuple[tuple[Look, ...], ...] = (
+    (
+        ("People", "People", "People"),
+        ("Grace Hopper", "Grace Hopper", "One of them"),
+        ("All of them", "Your e-mails", "What that person wrote"),
+    ),
+    (
+        ("Your calendar events", "Your calendar events", "A month"),
+        ("Month before", "Your calendar events", "The month before"),
+        ("Show as a list", "Your calendar events", "The same as a list"),
+    ),
+    (
+        ("What was measured", "What was measured", "What was measured as a line"),
+        ("by week", "What was measured", "The same by week"),
+        ("records from", "What was measured", "The records of a week"),
+    ),
+    (
+        ("Your pictures", "Your pictures", "Pictures"),
+        ("IMG_0003", "IMG_0003", "A picture"),
+        ("Your pictures", "Your pictures", "Back among the others"),
+        ("Show as a map", "Your pictures", "Where they were taken"),
+        ("and others", "Your pictures", "One of these places"),
+    ),
+)
+"""Each stretch begins at the records."""
 
 
 def look_around(walk: Walk, running: Site) -> None:
@@ -34,10 +61,8 @@ def look_around(walk: Walk, running: Site) -> None:
     keyboard.driver.get(running.sign_in_link())
     keyboard.follow("button", "Sign in", RECORDS)
     look_at_days(walk)
-    look_at_people(walk)
-    look_at_events(walk)
-    look_at_figures(walk)
-    look_at_pictures(walk)
+    for looks in LOOKS:
+        look_at(walk, looks)
     look_for_words(walk)
     look_at_what_comes(walk)
 
@@ -61,54 +86,12 @@ def look_at_days(walk: Walk) -> None:
     walk.step("What was measured on the day before")
 
 
-def look_at_people(walk: Walk) -> None:
-    """All people, and one."""
-    keyboard = walk.keyboard
-    keyboard.follow("link", "Records", RECORDS)
-    keyboard.follow("link", "People", "People")
-    walk.step("People")
-    keyboard.follow("link", "Grace Hopper", "Grace Hopper")
-    walk.step("One of them")
-    keyboard.follow("link", "All of them", "Your e-mails")
-    walk.step("What that person wrote")
-
-
-def look_at_events(walk: Walk) -> None:
-    """A month, the one before, and a list."""
-    keyboard = walk.keyboard
-    keyboard.follow("link", "Records", RECORDS)
-    keyboard.follow("link", "Your calendar events", "Your calendar events")
-    walk.step("A month")
-    keyboard.follow("link", "Month before", "Your calendar events")
-    walk.step("The month before")
-    keyboard.follow("link", "Show as a list", "Your calendar events")
-    walk.step("The same as a list")
-
-
-def look_at_figures(walk: Walk) -> None:
-    """A line, by week, and the records of a week."""
-    keyboard = walk.keyboard
-    keyboard.follow("link", "Records", RECORDS)
-    keyboard.follow("link", "What was measured", "What was measured")
-    walk.step("What was measured as a line")
-    keyboard.follow("link", "by week", "What was measured")
-    keyboard.follow("link", "records from", "What was measured")
-    walk.step("The records of a week")
-
-
-def look_at_pictures(walk: Walk) -> None:
-    """Pictures, one of them, and all of them on a map."""
-    keyboard = walk.keyboard
-    keyboard.follow("link", "Records", RECORDS)
-    keyboard.follow("link", "Your pictures", "Your pictures")
-    walk.step("Pictures")
-    keyboard.follow("link", "IMG_0003", "IMG_0003")
-    walk.step("A picture")
-    keyboard.follow("link", "Your pictures", "Your pictures")
-    keyboard.follow("link", "Show as a map", "Your pictures")
-    walk.step("Where they were taken")
-    keyboard.follow("link", "and others", "Your pictures")
-    walk.step("One of these places")
+def look_at(walk: Walk, looks: Sequence[Look]) -> None:
+    """One page after the other, from the records on."""
+    walk.keyboard.follow("link", "Records", RECORDS)
+    for link, heading, words in looks:
+        walk.keyboard.follow("link", link, heading)
+        walk.step(words)
 
 
 def look_for_words(walk: Walk) -> None:

@@ -22,7 +22,9 @@ from personal_server.console.measurement_lines import adds_up, measure_field
 from personal_server.console.presentations import is_sampled, line_fields, place_fields
 from personal_server.console.record_figures import (
     VALUES_SHOWN,
+    Figure,
     ViewFigures,
+    figure_of,
     stretched_time,
     value_counts,
     within_days,
@@ -34,6 +36,7 @@ from personal_server.domain.authority import ReadableSource
 from personal_server.enforcement.filter_texts import FilterText
 from personal_server.enforcement.queries import MAX_GROUPS, AggregateQuery, Selectors
 from personal_server.enforcement.timeline import time_field
+from personal_server.reading.aggregates import ShownAggregation, ShownGroup
 from personal_server.reading.owner import AuthorityReads
 
 NAME_CHARS = 60
@@ -145,7 +148,7 @@ def _by_kind(figures: ViewFigures, field: str, kind: str) -> tuple[list[DayMeasu
     summed = {key for key in counts if adds_up(source, number, key)}
     wanted = [Metric.SUM] if summed else []
     wanted += [Metric.MIN, Metric.MAX] if len(summed) < len(counts) else []
-    found: dict[Metric, Mapping[str, _Figure]] = {}
+    found: dict[Metric, Mapping[str, Figure]] = {}
     for metric in wanted:
         values = _values(figures, metric, field, kind)
         if values is None:
@@ -166,7 +169,7 @@ def _by_field(figures: ViewFigures, fields: Sequence[str]) -> list[DayMeasure] |
     measures: list[DayMeasure] = []
     for field in fields:
         is_sum = adds_up(source, source.declared.properties[field], "")
-        by_metric: dict[Metric, _Figure] = {}
+        by_metric: dict[Metric, Figure] = {}
         for metric in (Metric.SUM,) if is_sum else (Metric.MIN, Metric.MAX):
             values = _values(figures, metric, field, None)
             if values is None:
@@ -177,12 +180,8 @@ def _by_field(figures: ViewFigures, fields: Sequence[str]) -> list[DayMeasure] |
     return measures
 
 
-_Figure = tuple[Decimal, str]
-"""A value and its unit, which is empty where no single one is known."""
-
-
 def _measure(
-    name: Text, link: str, count: int | None, by_metric: Mapping[Metric, _Figure]
+    name: Text, link: str, count: int | None, by_metric: Mapping[Metric, Figure]
 ) -> DayMeasure:
     units = {unit for _, unit in by_metric.values()}
     values = {metric: value for metric, (value, _) in by_metric.items()}
@@ -199,10 +198,11 @@ def _measure(
 
 def _values(
     figures: ViewFigures, metric: Metric, field: str, kind: str | None
-) -> Mapping[str, _Figure] | None:
+) -> Mapping[str, Figure] | None:
     """A figure of each kind, or of all under an empty name; `None` where it takes too long.
 
-    A field that is not declared for the metric has none.
+    A field that is not declared for the metric has none, nor have values that say their units and
+    are in no single one.
     """
     source = figures.source
     if field not in getattr(source.declared.aggregations, metric.value):
@@ -219,19 +219,13 @@ def _values(
     found = figures.aggregate(query)
     if found is None:
         return None
+    keyed: list[tuple[object, ShownGroup | ShownAggregation]] = [("", found)]
+    if kind is not None:
+        keyed = [(msgspec.json.decode(group.key), group) for group in found.groups or ()]
     has_unit = "x_pdpp_unit_field" in source.declared.properties[field].schema
-    if kind is None:
-        return _figure("", found.value, found.unit, has_unit=has_unit)
-    values: dict[str, _Figure] = {}
-    for group in found.groups or ():
-        key: object = msgspec.json.decode(group.key)
-        if isinstance(key, str):
-            values |= _figure(key, group.value, group.unit, has_unit=has_unit)
+    values: dict[str, Figure] = {}
+    for key, shown in keyed:
+        figure = figure_of(shown)
+        if isinstance(key, str) and figure is not None and (figure[1] or not has_unit):
+            values[key] = figure
     return values
-
-
-def _figure(key: str, value: object, unit: object, *, has_unit: bool) -> Mapping[str, _Figure]:
-    """None of values that say their units, and of which no single one is known."""
-    text = bytes(value).decode() if isinstance(value, msgspec.Raw) else "null"
-    shown = cut(unit, NAME_CHARS) if isinstance(unit, str) else ""
-    return {} if text in ("null", "") or (has_unit and not shown) else {key: (Decimal(text), shown)}

@@ -28,6 +28,7 @@ from personal_server.console.presentations import line_fields
 from personal_server.console.record_figures import (
     VALUES_SHOWN,
     ViewFigures,
+    figure_of,
     stretched_time,
     value_counts,
     within_days,
@@ -337,10 +338,10 @@ def _buckets(
         of_metric: dict[date, tuple[Decimal, int, str]] = {}
         for group in answer.groups or ():
             key: object = msgspec.json.decode(group.key)
-            value = bytes(group.value).decode() if group.value else "null"
-            if isinstance(key, str) and value != "null":
-                unit = cut(group.unit, NAME_CHARS) if isinstance(group.unit, str) else ""
-                of_metric[date.fromisoformat(key)] = (Decimal(value), group.count, unit)
+            figure = figure_of(group)
+            if isinstance(key, str) and figure is not None:
+                value, unit = figure
+                of_metric[date.fromisoformat(key)] = (value, group.count, unit)
         if answer.other_count and min(of_metric, default=days[1]) > days[0]:
             return None  # of a time without ranges the newest alone are told
         found[metric] = of_metric

@@ -11,6 +11,7 @@ from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
+from decimal import Decimal
 from itertools import islice
 from typing import cast
 from zoneinfo import ZoneInfo
@@ -42,7 +43,9 @@ from personal_server.storage.ports.snapshots import ReadSnapshot
 
 FIGURES_SECONDS, WANTED_SECONDS, LEAST_SECONDS = 0.2, 10.0, 0.01
 MONTHS_SHOWN, YEARS_SHOWN, VALUES_SHOWN, FACETS_SHOWN, FACETS_TRIED = 24, 20, 8, 3, 5
-VALUE_CHARS = 60
+VALUE_CHARS, UNIT_CHARS = 60, 60
+Figure = tuple[Decimal, str]
+"""A value and its unit, which is empty where no single one is known."""
 NO_VALUE = message("none")
 _STRETCH = {Operator.GTE.value, Operator.LT.value}
 _EPOCH = date(1970, 1, 1).toordinal()
@@ -173,6 +176,14 @@ class ViewFigures:
 
 def _tells(facet: Facet) -> bool:
     return any(value.words != NO_VALUE for value in facet.values[:1])
+
+
+def figure_of(shown: ShownGroup | ShownAggregation) -> Figure | None:
+    """The figure of a group, or of all; none where its values are none to count with."""
+    text = bytes(shown.value).decode() if isinstance(shown.value, msgspec.Raw) else ""
+    if text in ("", "null"):
+        return None
+    return Decimal(text), cut(shown.unit, UNIT_CHARS) if isinstance(shown.unit, str) else ""
 
 
 def stretched_time(source: ReadableSource) -> Property | None:

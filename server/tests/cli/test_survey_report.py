@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from io import StringIO
 
 from rich.console import Console
@@ -23,11 +24,15 @@ def test_the_first_record_of_each_stream_is_shown_with_its_values_on_a_line_each
     out = Console(file=StringIO(), width=100)
     print_survey(tally, out)
     assert isinstance(out.file, StringIO)
-    shown = [line.split(maxsplit=1) for line in out.file.getvalue().splitlines()]
-    assert ["rides", "2                  0"] in [
-        [a, *(b.strip() for b in rest)] for a, *rest in shown
-    ]
-    assert ["route", "Lake and hill"] in [[a, *(b.strip() for b in rest)] for a, *rest in shown]
-    assert ["with", "Ann, Bo"] in [[a, *(b.strip() for b in rest)] for a, *rest in shown]
-    assert not {"id", "note"} & {name for name, *_ in shown}
-    assert max(len(line) for _, *rest in shown for line in rest) < 100
+    lines = out.file.getvalue().splitlines()
+    rows = {name: cells for name, *cells in map(cells_of, lines)}
+    assert rows["rides"] == ["2", "0"]
+    assert (rows["route"], rows["with"]) == (["Lake and hill"], ["Ann, Bo"])
+    assert len(rows["words"][0]) < 100
+    assert not {"id", "note"} & rows.keys()
+    assert max(map(len, lines)) <= 100
+
+
+def cells_of(line: str) -> list[str]:
+    """The cells of a line of a table, which stand two blanks apart at least."""
+    return re.split(r" {2,}", line.strip())

@@ -124,8 +124,7 @@ def test_the_model_is_read_from_memory_and_only_where_a_text_needs_it() -> None:
     """On a read-only system no directory takes a temporary file."""
     program = """
 import sys, tempfile
-from personal_server.domain.language_signs import FOREIGN
-from personal_server.domain.text_language import foretell, language_of
+from personal_server.domain.text_language import language_of
 tempfile.tempdir = "/nowhere"
 assert language_of("Please find the invoice of last month and that of this one") == "english"
 assert language_of("Re: ok") == "english"

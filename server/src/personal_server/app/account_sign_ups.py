@@ -18,8 +18,8 @@ from pdpp_kernel.texts import Text, message
 from pdpp_sources.dav.dav_messages import DavTrouble
 from pdpp_sources.mailbox_messages import AskMark, FolderSeen, LeaveMailbox, SignIn
 from pdpp_sources.mailbox_process import WireCount, mailbox_process
+from personal_server.app.dav_ledger import KnownAccount
 from personal_server.app.dav_runs import USUAL_EVERY_SECONDS as USUAL_DAV_SECONDS
-from personal_server.app.dav_runs import KnownAccount
 from personal_server.app.dav_wire import DavPlace
 from personal_server.app.feed_secrets import FeedSecrets
 from personal_server.app.feed_sign_ins import (

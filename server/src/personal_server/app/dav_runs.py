@@ -8,30 +8,17 @@ Source: docs/contract/feeds.md 12.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import orjson
 
-from pdpp_kernel.values import NANOSECONDS
-from pdpp_sources.dav.dav_messages import (
-    CollectionEnd,
-    CollectionGone,
-    CollectionSeen,
-    DavEnd,
-    DavHome,
-    DavTask,
-    DavTrouble,
-    HomesSeen,
-    ItemGone,
-    ItemRefused,
-    ItemSeen,
-    KnownCollection,
-    SeenInAccount,
-)
+from pdpp_sources.dav.dav_messages import CollectionEnd, DavTask, DavTrouble, ItemRefused
 from pdpp_sources.dav.dav_process import read_dav
+from personal_server.app.dav_batches import DavBatch, dav_batches
+from personal_server.app.dav_ledger import HOMES, KnownAccount
 from personal_server.app.dav_records import DavRecords, ItemRecords, lonely, read_items
 from personal_server.app.dav_wire import AskedServer, DavPlace
 from personal_server.app.feed_secrets import FeedSecrets
@@ -39,195 +26,20 @@ from personal_server.feeds.feed_ledger import CHANGED, NEW, ItemState
 from personal_server.feeds.feed_runs import FeedImporter, RunResult
 from personal_server.feeds.fetched_batches import (
     ADDRESS_BOOKS,
-    BATCH_BYTES,
-    BATCH_ITEMS,
     CALENDARS,
     FOLLOW,
     NEEDS_OWNER,
     FetchedBatches,
     FetchTrouble,
-    file_name,
 )
 from personal_server.storage.feed_rows import FeedItemRow, FeedRow
 from personal_server.storage.ports.feed_stores import FeedStore
 
 USUAL_EVERY_SECONDS = 300
-LISTED_EVERY_NS = 24 * 3600 * NANOSECONDS
-# repeating events are spelled out for 400 days: each is read again long before those end
-READ_EVERY_NS = 30 * 24 * 3600 * NANOSECONDS
-HOMES = "homes"
 SOURCES = {CALENDARS: "calendar", ADDRESS_BOOKS: "contacts"}
 """Whose readers read what was fetched."""
 FEW_GONE = 20
 EMPTIED, UNREAD = "account_emptied", "item_unread"
-_SUFFIXES = {CALENDARS: "ics", ADDRESS_BOOKS: "vcf"}
-
-
-@dataclass(slots=True)
-class KnownAccount:
-    """What the ledger holds of an account: its homes, its collections, and its items by path."""
-
-    homes: FeedItemRow | None = None
-    collections: dict[str, FeedItemRow] = field(default_factory=dict[str, FeedItemRow])
-    items: dict[str, FeedItemRow] = field(default_factory=dict[str, FeedItemRow])
-
-    @classmethod
-    def of(cls, lines: Iterable[FeedItemRow]) -> KnownAccount:
-        """The lines of a ledger."""
-        known = cls()
-        for line in lines:
-            if line.item == HOMES:
-                known.homes = line
-            elif line.item.endswith("/") and line.mark:
-                known.collections[line.item] = line
-            else:
-                known.items[line.item] = line
-        return known
-
-    def alive(self) -> Iterator[FeedItemRow]:
-        """The items that are there."""
-        return (line for line in self.items.values() if line.state != ItemState.GONE)
-
-    def gone(self) -> dict[str, FeedItemRow]:
-        """Items that are gone whose records are here."""
-        return {
-            path: line
-            for path, line in self.items.items()
-            if line.state == ItemState.GONE and line.record_keys
-        }
-
-    def unsettled(self) -> Iterator[str]:
-        """Items of a run that ended before it wrote what became of them."""
-        lines = self.items.items()
-        return (path for path, line in lines if line.state == ItemState.SETTLING)
-
-    def is_new(self, path: str) -> bool:
-        """Whether an item that is there was not there when a run last wrote what it found."""
-        line = self.items.get(path)
-        return line is None or line.state == ItemState.GONE or line.code == NEW
-
-    def keys_of(self, path: str) -> tuple[str, ...]:
-        """The records of an item as it was last read."""
-        line = self.items.get(path)
-        return () if line is None else line.record_keys
-
-    def changed_in(self, batch: DavBatch) -> dict[str, FeedItemRow]:
-        """The lines of items that were there and are in a batch otherwise."""
-        marks = batch.items
-        return {
-            line.item: line
-            for line in self.alive()
-            if line.item in marks and line.mark != marks[line.item]
-        }
-
-    def task(
-        self,
-        place: DavPlace,
-        now_ns: int,
-        retried: Callable[[FeedItemRow], bool],
-        *,
-        follows: bool = False,
-    ) -> DavTask:
-        """What a run asks; lines that are `retried` are as if not known.
-
-        A collection with unsettled items, and where deletions are followed one that lost items, is
-        listed whatever its token says.
-        """
-        # a token from before an item came need not tell that it went
-        listed = [*self.unsettled(), *(self.gone() if follows else ())]
-        homes: list[tuple[str, bool]] = []
-        if self.homes is not None:
-            homes = orjson.loads(self.homes.mark)
-        return DavTask(
-            place.kind,
-            place.url,
-            [DavHome(url, is_one) for url, is_one in homes],
-            {
-                path: _known(
-                    line, place.kind, now_ns, lists=any(e.startswith(path) for e in listed)
-                )
-                for path, line in self.collections.items()
-            },
-            {line.item: "" if retried(line) else line.mark for line in self.alive()},
-        )
-
-
-def _known(line: FeedItemRow, kind: str, now_ns: int, *, lists: bool) -> KnownCollection:
-    name, ctag, token, is_honest = orjson.loads(line.mark)
-    lists |= line.state == ItemState.REJECTED or not 0 <= now_ns - line.at_ns < LISTED_EVERY_NS
-    reads = kind == CALENDARS and not 0 <= now_ns - line.since_ns < READ_EVERY_NS
-    return KnownCollection(name, ctag, token, is_honest, lists, reads)
-
-
-@dataclass(slots=True)
-class DavBatch:
-    """Items of one collection, those that were taken as files, and what the ledger says then.
-
-    Shapes: `lost` are collections that are gone, `starts` where each file begins if all are laid
-        end to end.
-    """
-
-    path: Path
-    suffix: str
-    name: str
-    items: dict[str, str] = field(default_factory=dict[str, str])
-    refused: list[ItemRefused] = field(default_factory=list[ItemRefused])
-    gone: list[str] = field(default_factory=list[str])
-    lost: list[str] = field(default_factory=list[str])
-    starts: list[tuple[int, str]] = field(default_factory=list[tuple[int, str]])
-    homes: HomesSeen | None = None
-    end: CollectionEnd | None = None
-    size_bytes: int = 0
-
-    @property
-    def is_full(self) -> bool:
-        """Whether it is read before more is fetched."""
-        return len(self.items) >= BATCH_ITEMS or self.size_bytes >= BATCH_BYTES
-
-    def add(self, item: ItemSeen) -> None:
-        """Write one."""
-        self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
-        file = self.path / f"{len(self.starts):05}.{self.suffix}"
-        self.starts.append((self.size_bytes, item.path))
-        file.write_bytes(item.content)
-        self.items[item.path] = item.mark
-        self.size_bytes += len(item.content)
-
-
-def dav_batches(
-    seen: Iterable[SeenInAccount], folder: Path, kind: str, result: RunResult
-) -> Iterator[DavBatch]:
-    """Items in batches of a collection each; the files of one are gone when more is asked for."""
-
-    def begun(name: str) -> DavBatch:
-        shutil.rmtree(folder, ignore_errors=True)
-        return DavBatch(folder / (file_name(name) or "Collection"), _SUFFIXES[kind], name)
-
-    batch = begun(kind)
-    for each in seen:
-        match each:
-            case HomesSeen():
-                batch.homes = each
-            case CollectionSeen():
-                yield batch
-                batch = begun(each.name)
-            case ItemSeen():
-                batch.add(each)
-                if batch.is_full:
-                    yield batch
-                    batch = begun(batch.name)
-            case ItemRefused():
-                batch.refused.append(each)
-            case ItemGone():
-                batch.gone.append(each.path)
-            case CollectionGone():
-                batch.lost.append(each.path)
-            case CollectionEnd():
-                batch.end = each
-            case DavEnd():
-                result.code = each.code
-    yield batch
-    shutil.rmtree(folder, ignore_errors=True)
 
 
 def _read_before(batch: DavBatch, known: KnownAccount) -> Mapping[str, ItemRecords] | None:

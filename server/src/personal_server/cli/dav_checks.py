@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from pdpp_sources.dav.dav_messages import DavTask, DavTrouble
 from pdpp_sources.reader_process import ReaderProcess, Wanted
-from personal_server.app.dav_runs import DavBatch, KnownAccount
+from personal_server.app.dav_batches import DavBatch
+from personal_server.app.dav_ledger import KnownAccount
 from personal_server.app.dav_wire import DavPlace
 from personal_server.app.feeding import ImportCommand, dav_runs, feed_store
 from personal_server.app.stores import Stores

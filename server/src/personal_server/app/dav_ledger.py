@@ -5,14 +5,13 @@ Source: docs/contract/feeds.md 12.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 import orjson
 
 from pdpp_kernel.values import NANOSECONDS
 from pdpp_sources.dav.dav_messages import DavHome, DavTask, KnownCollection
-from personal_server.app.dav_batches import DavBatch
 from personal_server.app.dav_wire import DavPlace
 from personal_server.feeds.feed_ledger import NEW, ItemState
 from personal_server.feeds.fetched_batches import CALENDARS
@@ -72,14 +71,17 @@ class KnownAccount:
         line = self.items.get(path)
         return () if line is None else line.record_keys
 
-    def changed_in(self, batch: DavBatch) -> dict[str, FeedItemRow]:
-        """The lines of items that were there and are in a batch otherwise."""
-        marks = batch.items
+    def changed_in(self, marks: Mapping[str, str]) -> dict[str, FeedItemRow]:
+        """The lines of items that were there and have other marks now."""
         return {
             line.item: line
             for line in self.alive()
             if line.item in marks and line.mark != marks[line.item]
         }
+
+    def tells_records_of(self, paths: Iterable[str]) -> bool:
+        """Whether all these items are there, and their records known."""
+        return {line.item for line in self.alive() if line.record_keys}.issuperset(paths)
 
     def task(
         self,

@@ -42,16 +42,6 @@ FEW_GONE = 20
 EMPTIED, UNREAD = "account_emptied", "item_unread"
 
 
-def _read_before(batch: DavBatch, known: KnownAccount) -> Mapping[str, ItemRecords] | None:
-    """Which records the items of a batch are, without those that could not be read, or None where
-    all are as they were.
-    """
-    held = {line.item for line in known.alive() if line.record_keys}
-    if held.issuperset(batch.items) and not known.changed_in(batch):
-        return None
-    return read_items(batch.path, batch.starts)
-
-
 @dataclass(frozen=True, slots=True)
 class DavRuns:
     """Runs feeds of calendars and of address books."""
@@ -107,16 +97,12 @@ class DavRuns:
 
     def _take(self, feed: FeedRow, batch: DavBatch, known: KnownAccount, result: RunResult) -> None:
         """Import a batch, and write what became of its items.  Raises: FetchTrouble, PutOff."""
-        read = _read_before(batch, known)
-        if read:
-            self._announce(feed, read, known)
-        if batch.items:
-            FetchedBatches(self.importer, self.staging).take(feed, batch.name, batch.path, result)
-        self._leave_outdated(feed, batch, known, read or {}, result)
+        read = self._import(feed, batch, known, result)
         lines: dict[str, FeedItemRow] = {}
         for path, mark in batch.items.items():
-            result.new += known.is_new(path)
-            result.changed += not known.is_new(path)
+            is_new = known.is_new(path)
+            result.new += is_new
+            result.changed += not is_new
             if read is None:  # all are as they were
                 lines[path] = self._line(
                     feed, path, mark, ItemState.STORED, keys=known.keys_of(path)
@@ -143,6 +129,23 @@ class DavRuns:
             lines[batch.end.path] = self._end(feed, batch.end, known)
         self.store.keep_feed_items(feed.feed_id, lines.values(), batch.lost)
 
+    def _import(
+        self, feed: FeedRow, batch: DavBatch, known: KnownAccount, result: RunResult
+    ) -> Mapping[str, ItemRecords] | None:
+        """Which records the items are, without items that cannot be read again; None where all are
+        as they were.
+        """
+        changed, read = known.changed_in(batch.items), None
+        if changed or not known.tells_records_of(batch.items):
+            read = read_items(batch.path, batch.starts)
+        if read:
+            self._announce(feed, read, known)
+        if batch.items:
+            FetchedBatches(self.importer, self.staging).take(feed, batch.name, batch.path, result)
+        if read:
+            self._leave_outdated(feed, changed, known, read, result)
+        return read
+
     def _announce(
         self, feed: FeedRow, read: Mapping[str, ItemRecords], known: KnownAccount
     ) -> None:
@@ -167,7 +170,7 @@ class DavRuns:
     def _leave_outdated(
         self,
         feed: FeedRow,
-        batch: DavBatch,
+        changed: Mapping[str, FeedItemRow],
         known: KnownAccount,
         read: Mapping[str, ItemRecords],
         result: RunResult,
@@ -177,7 +180,6 @@ class DavRuns:
         In: `a.vcf` held card 1 and holds card 2 now, and the new `b.vcf` holds card 1.
         Out: nothing is deleted, since an item holds card 1.
         """
-        changed = known.changed_in(batch)
         others = (line.record_keys for line in known.alive() if line.item not in changed)
         before = {path: line.record_keys for path, line in changed.items()}
         left = lonely(before, [*others, *(each.keys for each in read.values())])

@@ -29,11 +29,11 @@ from pdpp_sources.common.database import (
 from pdpp_sources.common.declaration import (
     StreamForm,
     author_kind,
-    caseless,
     declaration,
     flag,
     key,
     moment,
+    name_word,
     names,
     person,
     reference,
@@ -139,15 +139,7 @@ REACTIONS = StreamForm(
         moment("reacted_at", "When, in UTC", event=True),
         person(
             sensitive(
-                written_by(
-                    caseless(
-                        word(
-                            "author",
-                            "Phone number or mail address of who reacted; me",
-                            searched=True,
-                        )
-                    )
-                )
+                written_by(name_word("author", "Phone number or mail address of who reacted; me"))
             ),
             PersonForm.WRITTEN,
         ),

@@ -22,6 +22,7 @@ from pdpp_sources.common.declaration import (
     key,
     marked,
     moment,
+    name_word,
     names,
     person,
     plain,
@@ -88,7 +89,7 @@ PEOPLE = StreamForm(
         caseless(plain("handle", "User name")),
         caseless(text("real_name", "Full name")),
         person(
-            caseless(word("email", "E-mail address", searched=True)),
+            name_word("email", "E-mail address"),
             PersonForm.ADDRESS,
             named_by="name",
             card=True,

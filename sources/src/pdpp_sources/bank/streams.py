@@ -12,6 +12,7 @@ from pdpp_sources.common.declaration import (
     integer,
     key,
     moment,
+    name_word,
     number,
     plain,
     reference,
@@ -95,11 +96,7 @@ TRANSACTIONS = StreamForm(
             summed=True,
         ),
         _amount("balance_after", "What the account held after it, where it is said"),
-        category(
-            caseless(
-                word("category", "What the owner or a budget program filed it under", searched=True)
-            )
-        ),
+        category(name_word("category", "What the owner or a budget program filed it under")),
         word("kind", "credit, debit, check, atm, fee, interest …"),
         day("initiated_on", "Day the owner made it, where the bank says so"),
         day("available_on", "Day the money can be used, where the bank says so"),

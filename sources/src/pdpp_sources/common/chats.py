@@ -20,6 +20,7 @@ from pdpp_sources.common.declaration import (
     labelled,
     marked,
     moment,
+    name_word,
     reference,
     text,
     word,
@@ -65,7 +66,7 @@ def in_chat(
 
 def message_author(name: str, about: str) -> Field:
     """The name of who wrote a message: `from:` asks for it, and groups mark bots."""
-    return written_by(marked(caseless(word(name, about, searched=True))))
+    return written_by(marked(name_word(name, about)))
 
 
 def chat_messages(

@@ -32,6 +32,7 @@ from pdpp_sources.common.declaration import (
     key,
     labelled,
     moment,
+    name_word,
     names,
     person,
     plain,
@@ -101,11 +102,7 @@ MESSAGES = StreamForm(
         text("subject", "Subject line", title=True),
         written_by(caseless(text("from_name", "Name of the sender"))),
         person(
-            written_by(
-                caseless(
-                    word("from_address", "E-mail address of the sender, lower case", searched=True)
-                )
-            ),
+            written_by(name_word("from_address", "E-mail address of the sender, lower case")),
             PersonForm.ADDRESS,
             named_by="from_name",
         ),

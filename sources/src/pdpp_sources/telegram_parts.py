@@ -25,12 +25,8 @@ _READ = frozenset({"about", "chats", "left_chats"})
 
 def other_parts(member: ExportMember) -> Iterator[Skipped]:
     """Each part that stands before the chats of an account, named as not imported."""
-    before = _before_chats(member)
-    try:
-        if before is None:
-            raise BadRecord("too_large", "")
-        parts = parse_object(before)
-    except BadRecord:
+    parts = _parts(member)
+    if parts is None:
         reason = message("what stands before the chats cannot be read, so it is not imported")
         yield Skipped(member.name, "unknown_record_type", reason, member.offset)
         return
@@ -43,6 +39,15 @@ def other_parts(member: ExportMember) -> Iterator[Skipped]:
         )
         where = f"{member.name}, {name}"
         yield Skipped(where, "unknown_record_type", reason, member.offset)
+
+
+def _parts(member: ExportMember) -> Data | None:
+    """What stands before the chats; None of what is too long or cannot be read."""
+    before = _before_chats(member)
+    try:
+        return None if before is None else parse_object(before)
+    except BadRecord:
+        return None
 
 
 def _before_chats(member: ExportMember) -> bytes | None:

@@ -35,6 +35,11 @@ class JsonPlace:
     name: str = ""
 
 
+def path_of(place: str) -> Segments:
+    """The names on the way to a place of a recipe: those in a pointer, or one column."""
+    return segments_of(place) if place.startswith("/") else (place,)
+
+
 def segments_of(pointer: str) -> Segments:
     """The names in a pointer: `/Video/List` gives `Video` and `List`."""
     parts = pointer.split("/")[1:]

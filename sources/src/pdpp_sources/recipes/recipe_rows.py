@@ -24,7 +24,7 @@ from pdpp_sources.common.json_stream import (
 )
 from pdpp_sources.common.resume_point import BOOKMARK
 from pdpp_sources.common.text import decoded
-from pdpp_sources.recipes.json_places import json_places, segments_of
+from pdpp_sources.recipes.json_places import json_places, path_of, segments_of
 from pdpp_sources.recipes.recipe import Recipe, RecipeStream
 from pdpp_sources.recipes.recipe_values import has_place
 from pdpp_sources.tables.csv_file import CsvForm, charset_of, form_with_header, rows_of_csv
@@ -157,8 +157,8 @@ def _first_object(head: bytes) -> Data:
     return value
 
 
-def _is_written(pointer: str, head: bytes) -> bool:
-    last = segments_of(pointer)[-1] if pointer.startswith("/") else pointer
+def _is_written(place: str, head: bytes) -> bool:
+    last = path_of(place)[-1]
     return re.search(rb'"' + re.escape(last.encode()) + rb'"\s*:', head) is not None
 
 

@@ -16,7 +16,7 @@ from pdpp_sources.common.epochs import UNIX
 from pdpp_sources.common.errors import BadRecord
 from pdpp_sources.common.text import one_line, or_none, printable, printable_within
 from pdpp_sources.common.times import from_iso, iso_seconds, rendered
-from pdpp_sources.recipes.json_places import segments_of
+from pdpp_sources.recipes.json_places import path_of
 from pdpp_sources.recipes.recipe import Alternatives, RecipeField
 from pdpp_sources.tables.column_amounts import POINTS, amount_forms, amount_value
 from pdpp_sources.tables.column_days import DAY_FIRST, MONTH_FIRST, day_forms, day_value
@@ -31,8 +31,8 @@ _TRUE, _FALSE = frozenset({"true", "yes", "1", "y"}), frozenset({"false", "no", 
 
 def value_at(row: Data, places: Alternatives) -> Json:
     """What stands in a row at the first of some places that it has; None where it has none."""
-    for pointer in places:
-        found = _at(row, segments_of(pointer) if pointer.startswith("/") else (pointer,))
+    for place in places:
+        found = _at(row, path_of(place))
         if found is not _ABSENT and found != "":
             return found
     return None
@@ -40,10 +40,7 @@ def value_at(row: Data, places: Alternatives) -> Json:
 
 def has_place(row: Data, places: Alternatives) -> bool:
     """Whether a row has one of some places, with whatever in it."""
-    return any(
-        _at(row, segments_of(pointer) if pointer.startswith("/") else (pointer,)) is not _ABSENT
-        for pointer in places
-    )
+    return any(_at(row, path_of(place)) is not _ABSENT for place in places)
 
 
 def _at(value: Any, segments: tuple[str, ...]) -> Any:

@@ -42,7 +42,7 @@ def read_pdf(content: bytes, draft: Draft) -> None:
             draft.is_damaged = True
         else:
             draft.add(page + "\n\n")
-            has_words |= not page.isspace() and bool(page)
+            has_words |= bool(page.strip())
     if too_large is not None:
         raise too_large
     if not has_words and not draft.is_damaged:

@@ -34,7 +34,7 @@ def test_a_picture_within_a_page_that_cannot_be_decoded_is_told(tmp_path: Path) 
     broken = PAGES["Notes/Bread/Rye.html"].replace(b"iVBORw0KGgo=", b"iVBOR")
     items = read_path(as_folder({"Rye.html": broken}, tmp_path))
     assert len(records_of(items, "notes")) == 1
-    assert skips_of(items) == ["missing_attachment"]
+    assert skips_of(items) == ["damaged_file"]
 
 
 def test_files_that_a_page_names_behind_large_pictures_are_its_files(tmp_path: Path) -> None:

@@ -8,7 +8,6 @@ title. Encrypted passages stay so and are left out of its text.
 from __future__ import annotations
 
 import re
-from base64 import b64decode
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC
@@ -17,16 +16,14 @@ from html import unescape
 from pathlib import PurePosixPath
 
 from pdpp_kernel.source_item import (
-    LARGEST_BLOB_BYTES,
     Data,
     Skipped,
     SourceItem,
     SourceRecord,
-    blob_of_bytes,
     stable_id,
 )
 from pdpp_kernel.texts import message
-from pdpp_sources.common.attachments import UNKNOWN_KIND
+from pdpp_sources.common.attachments import UNKNOWN_KIND, with_decoded
 from pdpp_sources.common.declaration import (
     StreamForm,
     blob,
@@ -215,21 +212,7 @@ def _file(file: XmlPart, facts: Data, element: XmlElement) -> Iterator[SourceIte
     filename = or_none(one_line(file.said("resource-attributes/file-name") or "", 255))
     data = facts | {"filename": filename, "mime_type": kind, "size_bytes": None}
     record = SourceRecord("files", data, element.position)
-    code, content = "missing_attachment", file.said("data") or ""
-    if len(content) > LARGEST_BLOB_BYTES * 4 // 3:
-        code = "attachment_too_large"
-    elif content:
-        try:
-            made = blob_of_bytes(b64decode(content, validate=False), kind, filename)
-        except ValueError:
-            code = "damaged_file"
-        else:
-            known: Data = {"size_bytes": made.size_bytes, "blob_ref": made.value}
-            yield replace(record, data=data | known, blobs=(made,))
-            return
-    yield record
-    reason = message("the attachment was recorded without its content")
-    yield Skipped(element.where, code, reason, element.position)
+    yield from with_decoded(record, file.said("data") or "", element.where)
 
 
 def _time(instant: str | None) -> str | None:

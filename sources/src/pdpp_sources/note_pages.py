@@ -8,14 +8,12 @@ of Notion's export as its readers have them (an `article` with the class `page`)
 from __future__ import annotations
 
 import re
-from base64 import b64decode
 from dataclasses import dataclass
 from itertools import islice
 from urllib.parse import unquote
 
 from selectolax.lexbor import LexborHTMLParser
 
-from pdpp_kernel.source_item import SourceBlob, blob_of_bytes
 from pdpp_sources.common.html_text import html_to_text
 from pdpp_sources.common.text import one_line, or_none, printable
 
@@ -42,13 +40,14 @@ _TITLES = ("h1.page-title", "title", "h1")
 class NotePage:
     """What a page says: title, words, the files beside it that it shows, the pictures within it.
 
-    Shapes: `is_cut` says that there are more pictures than a page may have.
+    Shapes: of each picture its kind, and its bytes in base64; `is_cut` says that there are more
+        pictures than a page may have.
     """
 
     title: str | None
     text: str
     links: list[str]
-    pictures: list[SourceBlob | None]
+    pictures: list[tuple[str, str]]
     is_cut: bool
 
 
@@ -63,20 +62,12 @@ def page_links(html: str) -> list[str]:
 
 
 def note_page(html: str) -> NotePage:
-    """Read a page; a picture that cannot be decoded is None."""
+    """Read a page."""
     within = list(islice(_PICTURE.finditer(html), _MOST_PICTURES + 1))
-    pictures = [_picture(found[1], found[2]) for found in within[:_MOST_PICTURES]]
+    pictures = [(found[1], found[2]) for found in within[:_MOST_PICTURES]]
     words = _PICTURE.sub('src=""', html)
     tree = LexborHTMLParser(words[:_TITLE_WITHIN_CHARS])
     found = (one_line(node.text(), 300) for name in _TITLES for node in tree.css(name)[:1])
     text = printable(html_to_text(words)).strip()
     title = next((each for each in found if each), None) or one_line(text.partition("\n")[0], 300)
     return NotePage(or_none(title), text, page_links(words), pictures, len(within) > len(pictures))
-
-
-def _picture(kind: str, content: str) -> SourceBlob | None:
-    try:
-        decoded = b64decode(content, validate=False)
-    except ValueError:
-        return None
-    return blob_of_bytes(decoded, kind, None) if decoded else None

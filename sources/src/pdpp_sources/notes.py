@@ -18,7 +18,7 @@ from urllib.parse import unquote
 from pdpp_kernel.source_item import Data, Skipped, SourceItem, SourceRecord, stable_id
 from pdpp_kernel.texts import message
 from pdpp_sources.common import json_values
-from pdpp_sources.common.attachments import is_media, kind_of, with_file
+from pdpp_sources.common.attachments import is_media, kind_of, with_decoded, with_file
 from pdpp_sources.common.declaration import (
     StreamForm,
     blob,
@@ -278,23 +278,16 @@ def _of_page(member: ExportMember, known: NoteFacts, unpacked: bool) -> list[Sou
     facts: Data = {"title": page.title}
     note = _record(member, known, facts, page.text, page.links, unpacked=unpacked)
     items: list[SourceItem] = [note]
-    for number, picture in enumerate(page.pictures, 1):
+    around = _placed(member) | {n: v for n, v in note.data.items() if n == "modified_at"}
+    for number, (kind, content) in enumerate(page.pictures, 1):
         data: Data = {
             "id": stable_id("file", member.name, str(number)),
             "filename": f"{PurePosixPath(member.name).stem} {number}"[-200:],
-            **_placed(member),
-            **({"modified_at": at} if (at := note.data.get("modified_at")) else {}),
-            "mime_type": picture.mime_type if picture else None,
-            "size_bytes": picture.size_bytes if picture else None,
+            **around,
+            "mime_type": kind,
+            "size_bytes": None,
         }
-        if picture is not None:
-            data["blob_ref"] = picture.value
-        items.append(
-            SourceRecord("files", data, member.offset, (picture,) if picture is not None else ())
-        )
-        if picture is None:
-            reason = message("the attachment was recorded without its content")
-            items.append(Skipped(member.name, "missing_attachment", reason, member.offset))
+        items += with_decoded(SourceRecord("files", data, member.offset), content, member.name)
     if page.is_cut:
         reason = message("only the first %(most)s pictures were imported", most=len(page.pictures))
         items.append(Skipped(member.name, "beyond_bounds", reason, member.offset))

@@ -8,7 +8,6 @@ the calls. A backup begins again with what earlier ones hold.
 from __future__ import annotations
 
 import re
-from base64 import b64decode
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
@@ -16,16 +15,14 @@ from itertools import islice
 
 from pdpp_kernel.person_fields import PersonForm
 from pdpp_kernel.source_item import (
-    LARGEST_BLOB_BYTES,
     Data,
     Skipped,
     SourceItem,
     SourceRecord,
-    blob_of_bytes,
     stable_id,
 )
 from pdpp_kernel.texts import message
-from pdpp_sources.common.attachments import UNKNOWN_KIND
+from pdpp_sources.common.attachments import UNKNOWN_KIND, with_decoded
 from pdpp_sources.common.chats import FILES, chat_messages, chat_name, in_chat, message_author
 from pdpp_sources.common.declaration import (
     StreamForm,
@@ -285,21 +282,7 @@ def _file(
         "size_bytes": None,
     }
     record = SourceRecord("files", data, element.position)
-    code = "missing_attachment"
-    if len(content) > LARGEST_BLOB_BYTES * 4 // 3:
-        code = "attachment_too_large"
-    elif content and content != "null":
-        try:
-            blob = blob_of_bytes(b64decode(content, validate=False), kind, filename)
-        except ValueError:
-            code = "damaged_file"
-        else:
-            facts = {"size_bytes": blob.size_bytes, "blob_ref": blob.value}
-            yield replace(record, data=data | facts, blobs=(blob,))
-            return
-    yield record
-    reason = message("the attachment was recorded without its content")
-    yield Skipped(element.where, code, reason, element.position)
+    yield from with_decoded(record, "" if content == "null" else content, element.where)
 
 
 def _call(element: XmlElement) -> Iterator[SourceItem]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b64decode
 from collections.abc import Iterator
 from dataclasses import replace
 from mimetypes import MimeTypes
@@ -9,8 +10,10 @@ from mimetypes import MimeTypes
 from pdpp_kernel.source_item import (
     LARGEST_BLOB_BYTES,
     Skipped,
+    SourceBlob,
     SourceItem,
     SourceRecord,
+    blob_of_bytes,
     blob_of_stream,
 )
 from pdpp_sources.common.errors import MemberDamaged
@@ -49,6 +52,38 @@ def is_media(name: str) -> bool:
     return (kind_of(name) or "").startswith(("image/", "video/", "audio/", "application/pdf"))
 
 
+def with_decoded(record: SourceRecord, content: str, where: str) -> Iterator[SourceItem]:
+    """The record with what base64 says of its file; without it, and a report, if that fails.
+
+    Shapes: the record has `filename`, `mime_type` and `size_bytes`.
+    """
+    code = "damaged_file" if content else "missing_attachment"
+    if len(content) > LARGEST_BLOB_BYTES * 4 // 3:
+        code = "attachment_too_large"
+    elif decoded := _decoded(content):
+        kind = record.data["mime_type"] or UNKNOWN_KIND
+        yield _holding(record, blob_of_bytes(decoded, kind, record.data["filename"]))
+        return
+    yield from _lacking(record, code, where)
+
+
+def _decoded(content: str) -> bytes:
+    try:
+        return b64decode(content, validate=False)
+    except ValueError:
+        return b""
+
+
+def _holding(record: SourceRecord, blob: SourceBlob) -> SourceRecord:
+    facts = {"size_bytes": blob.size_bytes, "blob_ref": blob.value}
+    return replace(record, data=record.data | facts, blobs=(blob,))
+
+
+def _lacking(record: SourceRecord, code: str, where: str) -> Iterator[SourceItem]:
+    yield record
+    yield Skipped(where, code, "the attachment was recorded without its content", record.position)
+
+
 def with_file(record: SourceRecord, member: ExportMember | None) -> Iterator[SourceItem]:
     """The record with the member's bytes in `blob_ref`; without them, and a report, if they fail.
 
@@ -66,11 +101,6 @@ def with_file(record: SourceRecord, member: ExportMember | None) -> Iterator[Sou
         except MemberDamaged:
             code = "damaged_file"
     if blob is not None:
-        facts = {"size_bytes": blob.size_bytes, "blob_ref": blob.value}
-        yield replace(record, data=record.data | facts, blobs=(blob,))
+        yield _holding(record, blob)
         return
-    yield record
-    position = member.name if member else record.stream
-    yield Skipped(
-        position, code, "the attachment was recorded without its content", record.position
-    )
+    yield from _lacking(record, code, member.name if member else record.stream)

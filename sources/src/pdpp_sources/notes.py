@@ -1,4 +1,4 @@
-"""Notes: a folder of Markdown files, as Obsidian, Logseq, Notion's export or an editor leave it.
+"""Notes: a folder of texts in Markdown or pages of HTML, as Obsidian, Notion or an editor leave it.
 
 What Bear and Apple's Notes say of notes beside their text: `note_exports.py`. Notes that are pages
 of HTML: `note_pages.py`.
@@ -94,7 +94,7 @@ NOTES = StreamForm(
     [
         key(),
         text("title", "Title of the note", title=True),
-        text("body", "Text in Markdown", media="text/markdown"),
+        text("body", "Text; Markdown where the note has it", media="text/markdown"),
         word("folder", "Folder it lies in"),
         text("path", "Path in the export"),
         names("tags", "Tags"),
@@ -130,12 +130,10 @@ FILES = StreamForm(
 
 
 class NotesSource:
-    """Reads each Markdown file as a note, with the pictures and documents beside them."""
+    """Reads each text or page as a note, with the pictures and documents beside them."""
 
     connector_key = "notes"
-    declaration: Data = declaration(
-        "notes", "Notes", "Markdown notes with their files.", [NOTES, FILES]
-    )
+    declaration: Data = declaration("notes", "Notes", "Notes with their files.", [NOTES, FILES])
     how_to_export = (
         "Obsidian, Logseq: import the vault's folder itself. Notion: Settings > Export all "
         "workspace content > Markdown & CSV. Bear: File > Back up notes. Apple Notes: "
@@ -145,7 +143,7 @@ class NotesSource:
     )
 
     def recognize(self, export: Export) -> Claim | None:
-        """Claim Markdown by its ending and by being text, and the media that belong to it."""
+        """Claim Markdown by its ending, pages by how they begin, and the media of both."""
         theirs = list(NoteExports(export).members)
         others = export.only(export.without([export.only(theirs)]))
         notes = list(matching(others, lambda head: b"\x00" not in head, *_SUFFIXES))

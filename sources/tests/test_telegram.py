@@ -10,7 +10,7 @@ from pdpp_sources.telegram import is_telegram
 from sources.tests.reading import read_path, records_of, skips_of
 from sources.tests.specimens import SPECIMENS
 from sources.tests.specimens.files import as_folder, as_json, as_zip
-from sources.tests.specimens.telegram import ACCOUNT, ADA
+from sources.tests.specimens.telegram import ACCOUNT, ADA, reacted
 
 
 def test_an_account(tmp_path: Path) -> None:
@@ -147,26 +147,13 @@ def test_who_deleted_the_account_is_called_as_before(tmp_path: Path) -> None:
 
 
 def test_reactions_are_counted_and_told_who_gave_them(tmp_path: Path) -> None:
-    recent = [
+    recent: list[Data] = [
         {"from": "Bo", "from_id": "user2", "date": "2025-01-12T15:49:22"},
         {"from": "Cy", "from_id": "user3", "date": "yesterday"},
         {"from": "Di", "from_id": "user4"},
     ]
-    message = {
-        "id": 1,
-        "type": "message",
-        "date": "2025-01-12T15:40:00",
-        "date_unixtime": "1736692800",
-        "from": "Ann",
-        "from_id": "user1",
-        "text": "hi",
-        "reactions": [
-            {"type": "emoji", "count": 1, "emoji": "\u2764", "recent": recent},
-            {"type": "custom_emoji", "count": 3, "document_id": "(File not included)"},
-        ],
-    }
-    chat = {"name": "C", "type": "personal_chat", "id": 1, "messages": [message]}
-    (tmp_path / "result.json").write_bytes(as_json(chat))
+    other: Data = {"type": "custom_emoji", "count": 3, "document_id": "(File not included)"}
+    (tmp_path / "result.json").write_bytes(as_json(reacted(recent, other)))
     items = read_path(tmp_path)
     (found,) = records_of(items, "messages")
     assert (found["reactions"], found["reaction_count"]) == (["❤", "custom_emoji"], 4)

@@ -1,12 +1,13 @@
 """Inputs made by hand after public reports of tools that read the same files, by their names.
 
-The reports: docs/source-defects.md, *The first thirty-two*.
+Such reports: docs/source-defects.md, from *Reports of other tools, tried here* on.
 """
 
 from __future__ import annotations
 
 from pdpp_kernel.source_item import Data
 from sources.tests.specimens.files import Files, as_json
+from sources.tests.specimens.telegram import reacted
 
 
 def _mail(subject: str, body: str, sender: str = "From: Ann <ann@example.org>") -> bytes:
@@ -224,36 +225,7 @@ REPORTS: dict[str, Files] = {
     },
     "tg-reactions": {
         "result.json": as_json(
-            {
-                "name": "C",
-                "type": "personal_chat",
-                "id": 1,
-                "messages": [
-                    {
-                        "id": 1,
-                        "type": "message",
-                        "date": "2025-01-12T15:40:00",
-                        "date_unixtime": "1736692800",
-                        "from": "Ann",
-                        "from_id": "user1",
-                        "text": "hi",
-                        "reactions": [
-                            {
-                                "type": "emoji",
-                                "count": 1,
-                                "emoji": "\u2764",
-                                "recent": [
-                                    {
-                                        "from": "Bo",
-                                        "from_id": "user2",
-                                        "date": "2025-01-12T15:49:22",
-                                    }
-                                ],
-                            }
-                        ],
-                    }
-                ],
-            }
+            reacted([{"from": "Bo", "from_id": "user2", "date": "2025-01-12T15:49:22"}])
         )
     },
     "timeline-edits": {

@@ -89,6 +89,31 @@ ACCOUNT: Data = {
     },
 }
 
+
+def reacted(recent: list[Data], *others: Data) -> Data:
+    """A chat of one message, to which those in `recent` reacted with a heart, and others did."""
+    return {
+        "name": "C",
+        "type": "personal_chat",
+        "id": 1,
+        "messages": [
+            {
+                "id": 1,
+                "type": "message",
+                "date": "2025-01-12T15:40:00",
+                "date_unixtime": "1736692800",
+                "from": "Ann",
+                "from_id": "user1",
+                "text": "hi",
+                "reactions": [
+                    {"type": "emoji", "count": 1, "emoji": "❤", "recent": recent},
+                    *others,
+                ],
+            }
+        ],
+    }
+
+
 FILES: Files = {
     "DataExport/result.json": as_json(ACCOUNT),
     "DataExport/chats/chat_1/photos/loaf.jpg": b"\xff\xd8",

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from personal_server.app.feeding import FOLDER, ImportCommand
+from personal_server.app.feed_imports import FOLDER, ImportCommand
 from personal_server.app.stores import Stores
 from personal_server.cli.fed_import import run_import
 from personal_server.cli.import_command import import_command

@@ -20,7 +20,8 @@ from typing import Any, Protocol
 
 import pytest
 
-from personal_server.app.feeding import ImportCommand, feed_engine, feed_store, stop_feeding
+from personal_server.app.feed_imports import ImportCommand
+from personal_server.app.feeding import feed_engine, feed_store, stop_feeding
 from personal_server.app.stores import Stores, open_stores
 from personal_server.cli.feed_checks import FeedComparison, check_feed
 from personal_server.feeds import feed_engine as engine_module

@@ -1,32 +1,22 @@
-"""Feeds as the server wires them: what they find is read by `pdpp import`, in its own process.
+"""Feeds as the server wires them: what runs each kind, over which store.
 
-Rule: the command finds the very store that serves; nothing of a place is read in this process but
-names, sizes and times.
+Rule: nothing of a place is read in this process but names, sizes and times; what feeds find is read
+by a process of its own (`feed_imports.py`).
 Source: docs/contract/feeds.md 4 and 5.
 """
 
 from __future__ import annotations
 
 import os
-import select
 import socket
-import time
-from collections.abc import Generator, Iterable, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from importlib.metadata import version
-from pathlib import Path
-from threading import Lock
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import msgspec
-import orjson
-
-from pdpp_kernel.system.file_locks import try_lock
-from pdpp_sources.reader_process import WORKER as READER
-from pdpp_sources.started_process import STARTS, StartedProcess, started_process
 from personal_server.app import mailbox_watches
 from personal_server.app.fed_records import FedRecords
+from personal_server.app.feed_imports import FOLDER, ImportCommand
 from personal_server.app.feed_secrets import FeedSecrets
 from personal_server.app.mailbox_records import SOURCE as MAIL
 from personal_server.app.mailbox_records import MailboxRecords
@@ -37,13 +27,10 @@ from personal_server.app.stores import Stores
 from personal_server.domain.connection import ConnectionStatus
 from personal_server.domain.stored import CollectionRun, RunStatus
 from personal_server.feeds.feed_engine import FeedEngine, FeedRuns
-from personal_server.feeds.feed_runs import FolderRuns, PutOff, RunResult
+from personal_server.feeds.feed_runs import FolderRuns, RunResult
 from personal_server.feeds.feed_watches import FeedWatches
 from personal_server.feeds.fetched_batches import DAV_KINDS
-from personal_server.feeds.import_reports import TOO_SLOW
-from personal_server.feeds.wanted_imports import WantedImport
-from personal_server.feeds.watched_folders import FolderTrouble, files_beneath
-from personal_server.settings import Settings, command_environment
+from personal_server.settings import Settings
 from personal_server.storage.feed_rows import FeedRow
 from personal_server.storage.ports.feed_stores import FeedStore
 from personal_server.storage.sql.care.feed_mails import SqlFeedMails
@@ -52,13 +39,8 @@ from personal_server.storage.sql.care.feeds import SqlFeeds
 if TYPE_CHECKING:
     from personal_server.app.dav_runs import DavRuns
 
-FOLDER = "feeds"
 FEEDING_SECONDS = 2.0
 KIND = "folder"
-IMPORTER = "personal_server.cli.fed_import"
-IMPORT_SECONDS, BYTES_A_SECOND = 1_800.0, 128 * 1024
-"""How long an import may take, and how many bytes give it a second more."""
-_PIECE_BYTES = 64 * 1024
 
 
 def feed_store(stores: Stores) -> FeedStore:
@@ -153,113 +135,3 @@ class _Accounts:
         status = RunStatus.SUCCEEDED if succeeded else RunStatus.FAILED
         for each in connection_ids:
             self.stores.records.record_run(each, CollectionRun(feed_id, status, at_ns))
-
-
-@dataclass(slots=True)
-class ImportCommand:
-    """`pdpp import --json`, in a process of its own, one at a time for each feed.
-
-    It holds a lock in the folder while it lives, and ends soon after the server.
-    Shapes: `module` is what runs the command, `least_seconds` how long the smallest import may
-        take.
-    """
-
-    folder: Path
-    environment: Mapping[str, str]
-    module: str = field(default=IMPORTER, kw_only=True)
-    least_seconds: float = field(default=IMPORT_SECONDS, kw_only=True)
-    _running: list[StartedProcess] = field(default_factory=list[StartedProcess], init=False)
-    _lock: Lock = field(default_factory=Lock, init=False)
-    _is_stopping: bool = field(default=False, init=False)
-
-    @classmethod
-    def of(cls, settings: Settings) -> ImportCommand:
-        """That which finds the store of these settings."""
-        STARTS.preloaded = (IMPORTER, READER)
-        return cls(settings.data_dir / FOLDER, command_environment(settings))
-
-    def __call__(
-        self, feed_id: str, paths: Sequence[Path], within: Path, account: str | None
-    ) -> Mapping[str, Any]:
-        """What it printed; nothing where it was ended, and why where it took too long.
-
-        Raises: PutOff.
-        """
-        texts, environment = list(map(str, paths)), dict(self.environment)
-        wanted = WantedImport(texts, str(within), account, environment)
-        with self._claimed(feed_id) as claim, self._started(claim) as process:
-            with suppress(BrokenPipeError):
-                process.requests.write(msgspec.msgpack.encode(wanted))
-                process.requests.close()
-            printed = self._printed(process, paths)
-        if self._is_stopping:
-            raise PutOff
-        if printed is None:
-            return {"error": {"code": TOO_SLOW}}
-        try:
-            return orjson.loads(printed)
-        except orjson.JSONDecodeError:
-            return {}
-
-    def stop(self) -> None:
-        """End what runs; what it stored by then stays, and nothing more begins."""
-        with self._lock:
-            self._is_stopping = True
-            for each in self._running:
-                each.kill()
-
-    def _printed(self, process: StartedProcess, paths: Sequence[Path]) -> bytes | None:
-        """What it said; None where it took too long."""
-        printed = bytearray()
-        if _is_read(process.replies, self.least_seconds, printed):
-            return bytes(printed)
-        size_bytes = sum(map(_size_of, paths))
-        if _is_read(process.replies, size_bytes / BYTES_A_SECOND, printed):
-            return bytes(printed)
-        return None
-
-    @contextmanager
-    def _started(self, claim: IO[bytes]) -> Generator[StartedProcess]:
-        """Ended with all that it started when the block ends.  Raises: PutOff."""
-        with started_process(self.module, 0, os.dup(claim.fileno()), asks=True) as process:
-            with self._lock:
-                if self._is_stopping:
-                    raise PutOff
-                self._running.append(process)
-            try:
-                yield process
-            finally:
-                with self._lock:
-                    self._running.remove(process)
-
-    @contextmanager
-    def _claimed(self, feed_id: str) -> Generator[IO[bytes]]:
-        """Raises: PutOff while an import of a server that was killed goes on."""
-        self.folder.mkdir(mode=0o700, exist_ok=True)
-        path = self.folder / f"{feed_id}.lock"
-        path.touch(mode=0o600)
-        with path.open("ab") as lock:
-            if not try_lock(lock):
-                raise PutOff
-            yield lock
-
-
-def _is_read(stream: IO[bytes], seconds: float, into: bytearray) -> bool:
-    """Whether a pipe ended within so many seconds; what came of it by then is added."""
-    poll, end = select.poll(), time.monotonic() + seconds
-    poll.register(stream, select.POLLIN)
-    while poll.poll(max(0.0, end - time.monotonic()) * 1_000):
-        piece = os.read(stream.fileno(), _PIECE_BYTES)
-        if not piece:
-            return True
-        into += piece
-    return False
-
-
-def _size_of(path: Path) -> int:
-    """The bytes of a file, or of all files in a folder; of what is gone or closed, none."""
-    with suppress(OSError, FolderTrouble):
-        if path.is_dir():
-            return sum(stated.st_size for _, stated in files_beneath(path))
-        return path.lstat().st_size
-    return 0

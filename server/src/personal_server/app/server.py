@@ -17,13 +17,8 @@ from personal_server.app.background_tasks import BackgroundTasks
 from personal_server.app.backup_ledger import catch_up_with_ledger
 from personal_server.app.backup_schedule import kept_backups, schedule_of
 from personal_server.app.configured_clients import configured_clients
-from personal_server.app.feeding import (
-    FEEDING_SECONDS,
-    ImportCommand,
-    feed_engine,
-    feed_store,
-    stop_feeding,
-)
+from personal_server.app.feed_imports import ImportCommand
+from personal_server.app.feeding import FEEDING_SECONDS, feed_engine, feed_store, stop_feeding
 from personal_server.app.hosted_adapter import hosted_adapter
 from personal_server.app.meaning import Meaning
 from personal_server.app.notice_facts import NOTICES_SECONDS, notices_of

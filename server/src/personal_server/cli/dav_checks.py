@@ -12,7 +12,8 @@ from pdpp_sources.reader_process import ReaderProcess, Wanted
 from personal_server.app.dav_batches import DavBatch
 from personal_server.app.dav_ledger import KnownAccount
 from personal_server.app.dav_wire import DavPlace
-from personal_server.app.feeding import ImportCommand, dav_runs, feed_store
+from personal_server.app.feed_imports import ImportCommand
+from personal_server.app.feeding import dav_runs, feed_store
 from personal_server.app.stores import Stores
 from personal_server.cli.feed_checks import (
     MISSING,

@@ -19,14 +19,9 @@ from pdpp_mcp_server.commands.exits import print_json
 from pdpp_mcp_server.commands.failures_shown import CommandError
 from pdpp_mcp_server.commands.tables import console, minute, plain, print_facts, words
 from personal_server.app.account_sign_ups import NewFeed, forget_feed
+from personal_server.app.feed_imports import ImportCommand
 from personal_server.app.feed_secrets import FeedSecrets, PasswordPlace
-from personal_server.app.feeding import (
-    KIND,
-    ImportCommand,
-    feed_engine,
-    feed_store,
-    mailbox_runs,
-)
+from personal_server.app.feeding import KIND, feed_engine, feed_store, mailbox_runs
 from personal_server.app.mailbox_runs import KIND as MAILBOX
 from personal_server.app.stores import Stores, open_stores
 from personal_server.cli.feed_checks import FeedComparison, check_feed, check_mailbox

@@ -1,4 +1,4 @@
-"""What a feed wants imported, as `app/feeding.py` sends it to `cli/fed_import.py`."""
+"""What a feed wants imported, as `app/feed_imports.py` sends it to `cli/fed_import.py`."""
 
 from __future__ import annotations
 

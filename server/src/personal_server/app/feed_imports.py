@@ -20,8 +20,7 @@ import msgspec
 import orjson
 
 from pdpp_kernel.system.file_locks import try_lock
-from pdpp_sources.reader_process import WORKER as READER
-from pdpp_sources.started_process import STARTS, StartedProcess, started_process
+from pdpp_sources.started_process import StartedProcess, started_process
 from personal_server.feeds.feed_runs import PutOff
 from personal_server.feeds.import_reports import TOO_SLOW
 from personal_server.feeds.wanted_imports import WantedImport
@@ -55,7 +54,6 @@ class ImportCommand:
     @classmethod
     def of(cls, settings: Settings) -> ImportCommand:
         """That which finds the store of these settings."""
-        STARTS.preloaded = (IMPORTER, READER)
         return cls(settings.data_dir / FOLDER, command_environment(settings))
 
     def __call__(

@@ -11,12 +11,16 @@ import os
 import socket
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
+from pdpp_sources.reader_process import WORKER as READER
+from pdpp_sources.started_process import STARTS
 from personal_server.app import mailbox_watches
+from personal_server.app.background_tasks import BackgroundTasks
 from personal_server.app.fed_records import FedRecords
-from personal_server.app.feed_imports import FOLDER, ImportCommand
+from personal_server.app.feed_imports import FOLDER, IMPORTER, ImportCommand
 from personal_server.app.feed_secrets import FeedSecrets
 from personal_server.app.mailbox_records import SOURCE as MAIL
 from personal_server.app.mailbox_records import MailboxRecords
@@ -106,6 +110,18 @@ class _DavLater:
     def run(self, feed: FeedRow, *, retries: bool) -> RunResult:
         """Fetch what changed, and import it.  Raises: PutOff."""
         return dav_runs(self.settings, self.stores, self.importer).run(feed, retries=retries)
+
+
+def keep_feeds(background: BackgroundTasks, settings: Settings, stores: Stores) -> None:
+    """Run the feeds of a server, as one process does for all.
+
+    What its processes come from loads at once what imports need, so that all of them share it.
+    """
+    STARTS.preloaded = (IMPORTER, READER)
+    importer = ImportCommand.of(settings)
+    engine = feed_engine(settings, stores, importer)
+    stop = partial(stop_feeding, engine, importer)
+    background.register("feeding", FEEDING_SECONDS, engine.work, stop=stop)
 
 
 def stop_feeding(engine: FeedEngine, importer: ImportCommand) -> None:

@@ -17,8 +17,7 @@ from personal_server.app.background_tasks import BackgroundTasks
 from personal_server.app.backup_ledger import catch_up_with_ledger
 from personal_server.app.backup_schedule import kept_backups, schedule_of
 from personal_server.app.configured_clients import configured_clients
-from personal_server.app.feed_imports import ImportCommand
-from personal_server.app.feeding import FEEDING_SECONDS, feed_engine, feed_store, stop_feeding
+from personal_server.app.feeding import feed_store, keep_feeds
 from personal_server.app.hosted_adapter import hosted_adapter
 from personal_server.app.meaning import Meaning
 from personal_server.app.notice_facts import NOTICES_SECONDS, notices_of
@@ -212,10 +211,7 @@ def compose(
             "notices", NOTICES_SECONDS, notices_of(settings, stores, callbacks).work
         )
         background.register("rebuilding", REBUILDS_EVERY_SECONDS, rebuilding)
-        importer = ImportCommand.of(settings)
-        feeding = feed_engine(settings, stores, importer)
-        stop = partial(stop_feeding, feeding, importer)
-        background.register("feeding", FEEDING_SECONDS, feeding.work, stop=stop)
+        keep_feeds(background, settings, stores)
     if meaning is not None:
         work = meaning.work if share.leads else meaning.choose
         background.register("embedding", EMBEDDING_EVERY_SECONDS, work, stop=meaning.stop)

@@ -118,10 +118,25 @@ def _print_absent(tally: ImportTally, out: Console) -> None:
             )
 
 
+TEXTS_SAID = {
+    TextState.READ: "read",
+    TextState.CUT: "read in part, being very long",
+    TextState.PICTURES_UNREAD: "read but for pictures, which need Tesseract",
+    TextState.EMPTY: "without text",
+    TextState.NO_WORDS: "scanned, without words in them",
+    TextState.OTHER_KIND: "of kinds that hold no text",
+    TextState.ENCRYPTED: "encrypted",
+    TextState.DAMAGED: "damaged",
+    TextState.TOO_COSTLY: "that would take too long to read",
+    TextState.WAITING: "not looked at yet",
+}
+
+
 def _texts_shown(texts: Mapping[str, int]) -> str:
     """How many were read, and why others have none."""
-    read_first = sorted(texts.items(), key=lambda each: (each[0] != TextState.READ, each[0]))
-    return ", ".join(f"{count:,} {state.replace('_', ' ')}" for state, count in read_first)
+    return ", ".join(
+        f"{texts[state]:,} {said}" for state, said in TEXTS_SAID.items() if state in texts
+    )
 
 
 def tally_json(tally: ImportTally, refused: Sequence[Skipped], *, stored: bool) -> Data:

@@ -19,6 +19,7 @@ from starlette.responses import Response
 from pdpp_kernel.errors import InvalidRequest, NotFound, QueryTimeout
 from pdpp_kernel.texts import Date, Text, local_moment, message
 from pdpp_kernel.values import instant_ns
+from personal_server.console.account_cards import stored_counts
 from personal_server.console.day_map import day_map
 from personal_server.console.day_measures import measured_streams, streams_of_day
 from personal_server.console.pages import Templates
@@ -133,14 +134,10 @@ class DayPages:
                 else ReadResult([])
             )
             sources = {source.order: source for source in authority.sources}
-            filled = {
-                (stored.connection_id, stored.stream)
-                for stored in snapshot.stored_streams()
-                if stored.record_count
-            }
+            stored = stored_counts(snapshot)
         entries = [self._entry(each, sources, day) for each in plain_records(answer.data)]
         begins, until = query.cursor is None, time.monotonic() + FIGURES_SECONDS
-        shown = [each for each in sampled if begins and each.order in filled]
+        shown = [each for each in sampled if begins and stored.get(each.order)]
         measured = measured_streams(self.reads, shown, day, self.pages.zone, until)
         values = {
             "day": Date(day, "named_day"),

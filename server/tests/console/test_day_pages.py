@@ -144,6 +144,17 @@ def test_what_was_measured_in_several_units_has_no_figure(
     ]
 
 
+def test_a_measure_with_a_name_too_long_for_a_link_has_none(
+    house: Household, browser: Browser
+) -> None:
+    rows = [measured(1, "2026-11-18T09:00:00Z", "m" * 700, 80.0, "kg"), ROWS[3]]
+    filled(house, HEALTH, "cin_health", "measurements", rows)
+    page = browser.get(f"{DAYS}/2026-11-18")
+    assert len(marked(page, "measure")) == 2
+    (link,) = marked(page, "measure-records", "href")
+    assert len(read(browser, link).all("table.cells tbody tr")) == 1
+
+
 def test_cards_stand_on_the_first_page_of_a_day_and_say_what_was_not_counted(
     house: Household, browser: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:

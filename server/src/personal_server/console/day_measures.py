@@ -29,7 +29,7 @@ from personal_server.console.record_figures import (
     value_counts,
     within_days,
 )
-from personal_server.console.record_view import RecordsLayout, RecordsView
+from personal_server.console.record_view import MOST_LINK_BYTES, RecordsLayout, RecordsView
 from personal_server.console.viewpoints import account_name
 from personal_server.console.words import cut, declared_name, field_words
 from personal_server.domain.authority import ReadableSource
@@ -46,11 +46,12 @@ NAME_CHARS = 60
 class DayMeasure:
     """Something that was measured, with its records: their sum, or the least and the greatest.
 
-    Shapes: no figure where its values are in no single unit or are none to count with.
+    Shapes: no figure where its values are in no single unit or are none to count with; no `link`
+        where that would be too long to open.
     """
 
     name: Text
-    link: str
+    link: str | None
     count: int | None
     total: Decimal | None
     least: Decimal | None
@@ -187,7 +188,7 @@ def _measure(
     values = {metric: value for metric, (value, _) in by_metric.items()}
     return DayMeasure(
         name,
-        link,
+        link if len(link) <= MOST_LINK_BYTES else None,
         count,
         values.get(Metric.SUM),
         values.get(Metric.MIN),

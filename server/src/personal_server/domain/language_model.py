@@ -4,6 +4,9 @@ It is read when this module is imported, which takes much longer where it is not
 (`language_model_file`): where a text needs it, and not before.  What is told equals what the
 package tells, in less time, and without its arrays in memory: steps of the automaton and weights
 that texts needed lately are kept as they are needed.
+
+`language_batches.py` computes the same with arrays, for many texts: what changes in `classify`
+changes there; `test_many_texts_side_by_side_are_told_as_each_alone` compares the two.
 """
 
 from __future__ import annotations
@@ -68,9 +71,7 @@ class LanguageModel:
     """Naive Bayes over the sequences of bytes that an automaton finds in a text."""
 
     def __init__(self, kept: KeptModel) -> None:
-        self._codes = kept.codes
-        # of a language with two scripts there is a column at the beginning, another at the end
-        self._doubled = len(self._codes) - len({*self._codes})
+        self._codes, self._doubled = kept.codes, kept.doubled
         self._begins = [begin / _ONCE for begin in kept.begins]
         self._kept, self._states = kept, _States(kept)
         self._asked = 0

@@ -59,6 +59,11 @@ class KeptModel:
     columns: memoryview
     values: memoryview
 
+    @property
+    def doubled(self) -> int:
+        """How many languages have two columns: the first ones, in the order of the last columns."""
+        return len(self.codes) - len({*self.codes})
+
     def weights(self, feature: int) -> int:
         """Of a feature in each column: one number, of which each column has 32 bits, so that adding
         two adds all columns.

@@ -37,7 +37,7 @@ def languages_of(heads: Iterable[str]) -> dict[str, str | None]:
         if language == _UNCLEAR:
             unclear[head] = text[:_MODEL_CHARS]
     if unclear:
-        from personal_server.domain.language_model import (  # noqa: PLC0415 (costs a second)
+        from personal_server.domain.language_model import (  # noqa: PLC0415 (few texts need it)
             IDENTIFIER,
         )
 

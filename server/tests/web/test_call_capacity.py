@@ -6,23 +6,23 @@ import pytest
 
 from pdpp_kernel.errors import StorageUnavailable
 from personal_server.web import call_capacity
-from personal_server.web.call_capacity import Capacity, Workers
+from personal_server.web.call_capacity import CallThreads, Capacity
 
 pytestmark = pytest.mark.anyio
 
 
 async def test_work_runs_in_another_thread() -> None:
     here = threading.get_ident()
-    assert await Workers(Capacity()).run(threading.get_ident) != here
+    assert await CallThreads(Capacity()).run(threading.get_ident) != here
 
 
 async def test_a_full_queue_refuses_at_once() -> None:
     with pytest.raises(StorageUnavailable):
-        await Workers(Capacity(at_once=0, waiting=0)).run(threading.get_ident)
+        await CallThreads(Capacity(at_once=0, waiting=0)).run(threading.get_ident)
 
 
 async def test_who_waits_too_long_is_refused_and_room_comes_back() -> None:
-    pool = Workers(Capacity(at_once=1, wait_seconds=0.01))
+    pool = CallThreads(Capacity(at_once=1, wait_seconds=0.01))
     release, begun = threading.Event(), anyio.Event()
 
     async def occupy() -> None:
@@ -40,7 +40,7 @@ async def test_who_waits_too_long_is_refused_and_room_comes_back() -> None:
 
 
 async def test_steps_of_a_stream_do_not_wait_for_calls() -> None:
-    pool = Workers(Capacity(at_once=1, waiting=0))
+    pool = CallThreads(Capacity(at_once=1, waiting=0))
     assert await pool.step(threading.get_ident)
 
 

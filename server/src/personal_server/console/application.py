@@ -127,8 +127,8 @@ class ConsoleApplication(Surface[PageRoute, PageRequest]):
             return self._to_sign_in(request, visit)
         if route.body is not None:
             check_csrf(request, visit)
-        workers = self.readers if route.method == "GET" else self.writers
-        return await workers.run(route.endpoint, visit)
+        threads = self.readers if route.method == "GET" else self.writers
+        return await threads.run(route.endpoint, visit)
 
     def _to_sign_in(self, request: IncomingRequest, visit: PageRequest) -> Response:
         if prefers_json(request.accept):

@@ -181,9 +181,9 @@ class ResourceServer(Surface[Route, ReadAuthority]):
             raise NotPermitted(REFUSED[route.tokens])
 
     async def answer(self, exchange: Reading) -> Response:
-        """Let a route that is no read answer in a worker thread."""
-        workers = self.readers if exchange.route.method == "GET" else self.writers
-        return await workers.run(self._answer, exchange)
+        """Let a route that is no read answer in a thread."""
+        threads = self.readers if exchange.route.method == "GET" else self.writers
+        return await threads.run(self._answer, exchange)
 
     def _answer(self, exchange: Reading) -> Response:
         return self._respond(exchange, exchange.route.answer_request(self._request(exchange)))

@@ -1,4 +1,4 @@
-"""Places for calls, and workers: threads for synchronous work; so many, behind a bounded queue.
+"""Places for calls, and the threads that work on them; so many, behind a bounded queue.
 
 Rule: beyond its capacity the server refuses at once or after a short wait; it never piles up work.
 """
@@ -97,7 +97,7 @@ def _busy() -> StorageUnavailable:
     return StorageUnavailable("The server is busy. Try again.", retry_after_seconds=1)
 
 
-class Workers:
+class CallThreads:
     """The threads of one server; what limits them is made on the loop that first uses it."""
 
     def __init__(self, capacity: Capacity) -> None:

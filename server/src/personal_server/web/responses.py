@@ -1,7 +1,7 @@
 """Sending: a reply becomes status, headers and bytes on the wire.
 
 Rule: every answer carries the fixed headers of docs/contract/resource-server.md 1.3; a body leaves
-whole or as a stream of chunks read in worker threads, and a caller who hangs up ends the stream.
+whole or as a stream of chunks read in threads, and a caller who hangs up ends the stream.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from starlette.responses import Response
 from starlette.types import Message, Receive, Send
 
 from personal_server.web.accept_headers import weights
-from personal_server.web.call_capacity import Workers
+from personal_server.web.call_capacity import CallThreads
 from personal_server.web.limits import RateStatus
 from personal_server.web.requests import PDPP_VERSION
 
@@ -117,7 +117,7 @@ class LastingResponse(Response):
 
 
 async def send_response(
-    response: Response, *, bodiless: bool, receive: Receive, send: Send, workers: Workers
+    response: Response, *, bodiless: bool, receive: Receive, send: Send, pool: CallThreads
 ) -> None:
     """Send it; `bodiless` for HEAD keeps all headers."""
     if isinstance(response, LastingResponse):
@@ -136,14 +136,14 @@ async def send_response(
         return
     try:
         if not bodiless:
-            await _stream(response.chunks, receive, send, workers)
+            await _stream(response.chunks, receive, send, pool)
         await send({"type": "http.response.body", "body": b""})
     finally:
         with anyio.CancelScope(shield=True):
-            await workers.step(close_chunks, response.chunks)
+            await pool.step(close_chunks, response.chunks)
 
 
-async def _stream(chunks: Iterator[bytes], receive: Receive, send: Send, workers: Workers) -> None:
+async def _stream(chunks: Iterator[bytes], receive: Receive, send: Send, pool: CallThreads) -> None:
     async with anyio.create_task_group() as tasks:
 
         async def until_hung_up() -> None:
@@ -152,7 +152,7 @@ async def _stream(chunks: Iterator[bytes], receive: Receive, send: Send, workers
             tasks.cancel_scope.cancel()
 
         tasks.start_soon(until_hung_up)
-        while chunk := await workers.step(_next_chunk, chunks):
+        while chunk := await pool.step(_next_chunk, chunks):
             await send({"type": "http.response.body", "body": chunk, "more_body": True})
         tasks.cancel_scope.cancel()
 

@@ -17,7 +17,7 @@ from starlette.types import Receive, Scope, Send
 
 from pdpp_kernel.errors import MethodNotAllowed, PersonalServerError
 from personal_server.web.bodies import check_head, read_body, spool_body
-from personal_server.web.call_capacity import Capacity, Places, Workers
+from personal_server.web.call_capacity import CallThreads, Capacity, Places
 from personal_server.web.cors import READABLE_ANYWHERE, preflight
 from personal_server.web.error_responses import translate
 from personal_server.web.parameters import Parameters
@@ -87,8 +87,8 @@ class Surface(ABC, Generic[D, C]):
         self, table: RouteTable[D], reading: Capacity | None = None, writing: Capacity = WRITING
     ) -> None:
         self.table = table
-        self.readers = Workers(reading or Capacity())
-        self.writers = Workers(writing)
+        self.readers = CallThreads(reading or Capacity())
+        self.writers = CallThreads(writing)
 
     @property
     def queues(self) -> dict[str, Places]:
@@ -132,7 +132,7 @@ class Surface(ABC, Generic[D, C]):
                 bodiless=request.method == "HEAD",
                 receive=receive,
                 send=send,
-                workers=self.readers,
+                pool=self.readers,
             )
 
     async def _response(self, exchange: Exchange[D, C]) -> Response:

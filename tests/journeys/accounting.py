@@ -49,12 +49,15 @@ def told_in(reports: Iterable[Data], streams: frozenset[str]) -> tuple[int, int]
 
 
 def _is_beside(report: Data, skip: Data) -> bool:
-    """Whether a report names no entry: what is missing, columns past the last, a cut statement."""
+    """Whether a report names no entry: what is missing, columns past the last, a cut statement.
+
+    In QIF, which has no statement around its entries, it is an entry that was cut.
+    """
     if skip["code"] == "too_large":
         return all("columns" in each["reason"] for each in skip["examples"])
     is_cut = skip["code"] == "truncated" and report["connector_key"] == "bank"
-    is_entry = all(".qif " in each["where"] for each in skip["examples"])
-    return (is_cut and not is_entry) or skip["code"] in BESIDE
+    is_of_qif = all(".qif " in each["where"] for each in skip["examples"])
+    return (is_cut and not is_of_qif) or skip["code"] in BESIDE
 
 
 def _lines_before(skip: Data) -> int:

@@ -111,7 +111,11 @@ class _Tree:
 
 
 def _leaves(root: Data, tree: _Tree) -> Iterator[partial[Data]]:
-    """The bookmarks below a node, however deep, with the folders that they lie in."""
+    """The bookmarks below a node, however deep, with the folders that they lie in.
+
+    In: Chromium's `{"name": "Bar", "children": [{"name": "Bread", "children": [{"url": "u"}]}]}`.
+    Out: how to build one bookmark, of `u` in the folders `("Bar", "Bread")`.
+    """
     rest: list[Iterator[Json]] = []
     folders: list[tuple[str, ...]] = []
     entered = dict[int, None]()

@@ -54,8 +54,14 @@ def meant_calls(
     return []
 
 
+# In, of a filter                     Out
+# {"subject": ""}                      {"subject": {"exists": false}}
+# {"amount": 12.5}                     {"amount": -12.5}
+# {"title": "rent"}                    {"title": {"contains": "rent"}}
+# {"title": {"contains": "rent"}}      the query "rent" without this condition: of `aggregate` the
+#                                      call itself, else a search in that stream
 def _wider_filter(tool: str, asked: Arguments, name: str, sought: object) -> NextCall | None:
-    """One condition loosened: no value is the empty text, words stand in values in any form."""
+    """The call with one condition loosened, if that is of a kind that can be."""
     conditions = as_object(asked["filter"])
     if sought == "":
         valueless = {**conditions, name: {Operator.EXISTS.value: False}}

@@ -145,10 +145,9 @@ def started_process(
         theirs.enter_context(theirs_of_leash)
         leash.settimeout(ANSWERS_WITHIN_SECONDS)
         process = StartedProcess(out, incoming, ours.enter_context(leash))
-        heard, asking = list[int](), list[int]()
-        if asks:
-            for ends, each in zip((heard, asking), socket.socketpair(), strict=True):
-                ends.append(theirs.enter_context(each).fileno())
+        pair = socket.socketpair() if asks else ()
+        ends = [theirs.enter_context(each).fileno() for each in pair]
+        heard, asking = ends[:1], ends[1:]  # by the starter, by the process
         handed = (theirs_of_leash.fileno(), *heard, to_child, from_child, *asking, *files)
         STARTS.start(StartProcess(module, seconds, memory_bytes, asks), handed)
         theirs.close()

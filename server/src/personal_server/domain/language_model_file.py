@@ -67,6 +67,10 @@ class KeptModel:
     def weights(self, feature: int) -> int:
         """Of a feature in each column: one number, of which each column has 32 bits, so that adding
         two adds all columns.
+
+        In: a feature with 7 and 9 in two columns, another with 1 and 2.
+        Out: 7 + 9 * 2**32 and 1 + 2 * 2**32, where the smallest byte is the first; `columns_of`
+        their sum are 8 and 11.
         """
         row, begin, end = self.usual[:], self.spans[feature], self.spans[feature + 1]
         for column, value in zip(self.columns[begin:end], self.values[begin:end], strict=True):

@@ -20,6 +20,7 @@ from typing import Any, Protocol
 
 import pytest
 
+from pdpp_sources.started_process import STARTS
 from personal_server.app.feed_imports import ImportCommand
 from personal_server.app.feeding import feed_engine, feed_store, stop_feeding
 from personal_server.app.stores import Stores, open_stores
@@ -355,6 +356,18 @@ def test_a_stop_ends_an_import_and_gives_the_feed_back(
         time.sleep(0.01)
     stop_feeding(engine, importer)
     assert (fed.feed.state, fed.feed.holder) == ("waiting", None)
+
+
+def test_what_an_import_says_beside_its_report_is_in_no_log(
+    settings: Settings, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    path = aged(tmp_path / "mail.mbox", an_mbox(range(1)))
+    with open_stores(settings, serving=False):
+        STARTS.leave()  # the next one writes where this test looks
+        report = ImportCommand.of(settings)("fee_1", [path], tmp_path, None)
+    STARTS.leave()
+    assert report["imports"]
+    assert capfd.readouterr().err == ""
 
 
 def is_alive(pid: int) -> bool:

@@ -32,15 +32,20 @@ _PRELOADED = email.parser, importlib.metadata, importlib.resources.readers
 
 
 def main(files: Sequence[int], _seconds: float, _memory_bytes: int) -> NoReturn:
-    """Run the command; what it prints goes to whoever asked, and its claim ends with it."""
+    """Run the command; its report goes to whoever asked, and its claim ends with it.
+
+    What it says beside that is for a terminal, and names files: it goes nowhere.
+    """
     requests, replies, asking, _claim = files
     end_with(os.getppid())
     STARTS.ask_through(socket.socket(fileno=asking))
     with os.fdopen(requests, "rb") as given:
         wanted = msgspec.msgpack.decode(given.read(), type=WantedImport)
     become(wanted.environment)
-    os.dup2(replies, sys.stdout.fileno())
-    os.close(replies)
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for file, stream in ((replies, sys.stdout), (nowhere, sys.stderr)):
+        os.dup2(file, stream.fileno())
+        os.close(file)
     opened = partial(open_imports, takes_little=True)
     code = run_import(import_command(opened, open_reader, ConfiguredZone()), wanted)
     sys.stdout.flush()

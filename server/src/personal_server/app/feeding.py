@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING
 from pdpp_sources.reader_process import WORKER as READER
 from pdpp_sources.started_process import STARTS
 from personal_server.app import mailbox_watches
-from personal_server.app.background_tasks import BackgroundTasks
 from personal_server.app.fed_records import FedRecords
 from personal_server.app.feed_imports import FOLDER, IMPORTER, ImportCommand
 from personal_server.app.feed_secrets import FeedSecrets
@@ -41,6 +40,7 @@ from personal_server.storage.sql.care.feed_mails import SqlFeedMails
 from personal_server.storage.sql.care.feeds import SqlFeeds
 
 if TYPE_CHECKING:
+    from personal_server.app.background_tasks import BackgroundTasks
     from personal_server.app.dav_runs import DavRuns
 
 FEEDING_SECONDS = 2.0

@@ -31,7 +31,8 @@ from sources.tests.test_contract import every_source, modest, specimen
 # Lines that say where an entry begins and ends: without them nobody can tell entries apart.
 FRAMING = re.compile(
     rb"^(?:BEGIN|END|From |[A-Z]+HEADER)[^\n]*|<[^>]*>"
-    rb'|\]\s*,\s*"[^"]*"\s*:(?:\s*\{\s*"[^"]*"\s*:(?=\s*\[))?|\]\s*\}\s*,\s*\{[^{}\[\]]*"messages"\s*:',
+    rb'|\]\s*,\s*"[^"]*"\s*:(?:\s*\{\s*"[^"]*"\s*:(?=\s*\[))?|\]\s*\}\s*,\s*\{[^{}\[\]]*"messages"\s*:'
+    rb'|"messages"\s*:',
     re.MULTILINE,
 )
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -71,6 +72,25 @@ def test_an_account_without_chats_or_with_damage_before_them_is_told(tmp_path: P
     items = read_path(as_folder({"result.json": broken}, tmp_path / "broken"))
     assert "unknown_record_type" in skips_of(items)
     assert len(records_of(items, "messages")) == 5
+
+
+def test_a_chat_whose_messages_cannot_be_found_is_named(tmp_path: Path) -> None:
+    whole = as_json(ACCOUNT)
+    chats = [match.start() for match in re.finditer(rb'"messages"', whole)]
+    for number, at in enumerate(chats):
+        damaged = whole[: at + 3] + b"\xff" + whole[at + 4 :]
+        items = read_path(as_folder({"result.json": damaged}, tmp_path / str(number)))
+        assert "bad_record" in skips_of(items)
+        assert 0 < len(records_of(items, "chats")) < len(chats)
+
+
+def test_a_chat_is_told_from_what_its_messages_say(tmp_path: Path) -> None:
+    said = '"type": "personal_chat", "id": 7}'
+    member = {"id": 8, "messages": [{**ADA[0], "text": said}], "draft": {"type": "plain"}}
+    chat = {"name": 'A "]" {', "type": "personal_chat", "about": 'b "messages": {', **member}
+    items = read_path(as_folder({"result.json": as_json(chat)}, tmp_path))
+    assert skips_of(items) == []
+    assert len(records_of(items, "messages")) == 1
 
 
 def test_one_chat_with_its_files_beside_it(tmp_path: Path) -> None:

@@ -52,11 +52,11 @@ from pdpp_sources.common.source import (
 )
 from pdpp_sources.common.text import one_line, or_none, printable
 from pdpp_sources.common.times import from_epoch, from_iso
-from pdpp_sources.telegram_parts import other_parts
+from pdpp_sources.telegram_parts import CHAT_KINDS, chats_without_messages, other_parts
 
-_KINDS = rb"[a-z_]+_(?:chat|group|supergroup|channel)|saved_messages|replies|verification_codes"
 _CHAT = re.compile(
-    rb'\s*(?:\[\s*)?\{(?=.*"type"\s*:\s*"(?:' + _KINDS + rb')")(?=.*"messages"\s*:\s*\[)', re.DOTALL
+    rb'\s*(?:\[\s*)?\{(?=.*"type"\s*:\s*"(?:' + CHAT_KINDS + rb')")(?=.*"messages"\s*:\s*\[)',
+    re.DOTALL,
 )
 # The messages of one chat without anything around them, as some programs save them.
 _MESSAGES = re.compile(
@@ -211,6 +211,8 @@ def _read_member(member: ExportMember, export: Export) -> Iterator[SourceItem]:
                 began = True
                 yield _chat_record(chat, item)
             yield item
+    if not is_bare:
+        yield from chats_without_messages(member)
 
 
 def _chat_of(lead: bytes, export: Export, root: PurePosixPath) -> _TelegramChat:

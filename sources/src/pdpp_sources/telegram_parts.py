@@ -1,7 +1,8 @@
-"""What an account's export from Telegram holds beside its chats: contacts, sessions, profile.
+"""What an export from Telegram holds that becomes no record, each named in the report.
 
-No stream holds it, so each part is named with how many entries it has. Source: the order in which
-Telegram Desktop writes an account (chats come last).
+That is what an account has beside its chats (contacts, sessions, profile), with how many entries;
+and a chat whose messages do not stand where they should. Source: the order in which Telegram
+Desktop writes an account (chats come last) and a chat (its messages come last).
 """
 
 from __future__ import annotations
@@ -15,11 +16,20 @@ from pdpp_kernel.texts import counted, message
 from pdpp_sources.common import json_values
 from pdpp_sources.common.errors import BadRecord
 from pdpp_sources.common.export import ExportMember
-from pdpp_sources.common.json_stream import parse_object
+from pdpp_sources.common.json_stream import STRING, parse_object
 
+CHAT_KINDS = rb"[a-z_]+_(?:chat|group|supergroup|channel)|saved_messages|replies|verification_codes"
 _CHATS = re.compile(rb'(?<!\\)"(?:left_)?chats"\s*:\s*[{\[]')
 _LARGEST_BYTES = 32 * 1024 * 1024
 _CHUNK_BYTES, _OVERLAP_BYTES = 1024 * 1024, 64
+# A chat from its kind up to the first bracket behind it, which opens its messages.
+_CHAT = re.compile(
+    rb'[{,\s]"type"\s*:\s*"(?:' + CHAT_KINDS + rb')"'  # in a text the quotes are escaped
+    rb"((?>(?:" + STRING + rb"|[^\[\]{}\"]++){0,64}))([\[\]{}])",
+    re.DOTALL,
+)
+_BEFORE_MESSAGES = re.compile(rb'"messages"\s*:\s*\Z')
+_LONGEST_CHAT_BYTES = 16 * 1024
 _READ = frozenset({"about", "chats", "left_chats"})
 
 
@@ -70,3 +80,31 @@ def _entries(value: Json) -> int:
         part = cast("Data", value)
         return len(json_values.things(part, "list")) if "list" in part else int(bool(part))
     return len(cast("list[Json]", value)) if isinstance(value, list) else int(bool(value))
+
+
+def chats_without_messages(member: ExportMember) -> Iterator[Skipped]:
+    """Each chat behind whose name and kind no list of messages begins.
+
+    In:  {"name": "Ann", "type": "personal_chat", "id": 7, "m?ssages": [{"id": 1, …
+    Out: a report at the place of `"type"`.
+    """
+    reason = message("no list of messages begins in this chat, so it was not imported")
+    for offset in _without_messages(member):
+        yield Skipped(member.where(offset), "bad_record", reason, member.end)
+
+
+def _without_messages(member: ExportMember) -> Iterator[int]:
+    buffer, begin, is_more = b"", 0, True
+    with member.open() as stream:
+        while is_more:
+            chunk = stream.read(_CHUNK_BYTES)
+            is_more = bool(chunk)
+            buffer += chunk
+            # What begins further on is looked at again with the bytes behind it.
+            end = max(0, len(buffer) - _LONGEST_CHAT_BYTES) if is_more else len(buffer)
+            for chat in _CHAT.finditer(buffer):
+                facts, bracket = chat.groups()
+                is_whole = bracket == b"[" and _BEFORE_MESSAGES.search(facts)
+                if chat.start() < end and not is_whole:
+                    yield begin + chat.start()
+            begin, buffer = begin + end, buffer[end:]

@@ -41,11 +41,11 @@ _NAMES = re.compile(rb"\s*+:")
 _BETWEEN = re.compile(rb",|[^\s,]+")  # what stands between the objects of a list
 _LONGEST_BEGINNING_BYTES = 4096
 _MOST_BEGINNINGS = 50
-_STRING = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
-_TOKEN = re.compile(_STRING + rb'(?=\s*+[,:\]}])|["{}\[\]]', re.DOTALL)
-_FOLLOWED = re.compile(_STRING + rb"\s*+\S", re.DOTALL)
+STRING = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
+_TOKEN = re.compile(STRING + rb'(?=\s*+[,:\]}])|["{}\[\]]', re.DOTALL)
+_FOLLOWED = re.compile(STRING + rb"\s*+\S", re.DOTALL)
 _NO_LIST = re.compile(rb'\s*+:\s*+(?!\{|\[\s*+[{\]]|"FeatureCollection")\S', re.DOTALL)
-_SCALAR = rb"(?:" + _STRING + rb'|[^\s,:{}\[\]"]+)'
+_SCALAR = rb"(?:" + STRING + rb'|[^\s,:{}\[\]"]+)'
 _NAME = rb'("[^"\\]{0,100}")\s*:'
 _BEGINNING = re.compile(
     rb"\{\s*" + _NAME + rb"(?:\s*" + _SCALAR + rb"\s*,\s*" + _NAME + rb")?", re.DOTALL

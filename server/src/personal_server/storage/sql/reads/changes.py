@@ -3,15 +3,20 @@
 A living record appears at its last relevant change, which its own line tells.  A departure appears
 if nothing relevant followed it up to the horizon and the record was visible where the feed began,
 which the chain of changes of its key tells.
+
+Changes are walked in stretches: one statement reads those of a stretch, one the lines of their
+records, and one the texts of those that are shown, once the feeds of all sources are laid together.
 Source: docs/contract/resource-server.md 8.
 """
 
 from __future__ import annotations
 
 import heapq
+import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import orjson
@@ -25,14 +30,15 @@ from personal_server.enforcement.scopes import Scope
 from personal_server.storage.checksums import is_line_of, line_sum
 from personal_server.storage.record_changes import latest_change
 from personal_server.storage.row_rules import holds
-from personal_server.storage.sql.compiler import KEYS, Statement, Where, with_key
+from personal_server.storage.sql.compiler import KEYS, Statement, Where
 from personal_server.storage.sql.driver import Line
 from personal_server.storage.sql.fixed_tables import ChangeRow
 from personal_server.storage.sql.source_tables import Reader, ScopedSource, parse_changes
 from personal_server.storage.sql.statements import listed, select
 from personal_server.storage.tables import ColumnKind
 
-WALKED_AT_ONCE = 200
+# Changes walked at once: first those that fill a page, shared by the sources, then more.
+WALKED_AT_ONCE, WALKED_FIRST = 200, 20
 # So many visible records that do not satisfy the conditions end a page: hidden ones do not count.
 MOST_PASSED_OVER = 2_000
 _COLUMNS = (
@@ -70,8 +76,7 @@ class _PassedOver(NamedTuple):
     sequence: int
 
 
-@dataclass(frozen=True, slots=True)
-class Noted:
+class Noted(NamedTuple):
     """A line of `_COLUMNS`: a change as it is stored."""
 
     sequence: int
@@ -88,12 +93,24 @@ class Noted:
     was_held: str | None
 
 
+class _FeedItem(NamedTuple):
+    """A change that is told of: with the tombstone, or of a visible record that is still unread."""
+
+    noted: Noted
+    feed: _SourceFeed
+    departed: Change | None
+
+
 def changes(reader: Reader, plan: ChangesPlan) -> Feed:
     """Items after `plan.after`, in order of their number, of all sources together."""
-    feeds = [_SourceFeed(reader, scoped, plan).items() for scoped in reader.places(plan.scopes)]
+    feeds = [_SourceFeed(reader, scoped, plan) for scoped in reader.places(plan.scopes)]
+    first = max(WALKED_FIRST, -(-(plan.limit + 1) // max(1, len(feeds))))
+    found = heapq.merge(
+        *(feed.found(first) for feed in feeds), key=lambda each: each.noted.sequence
+    )
     changes: list[Change] = []
     passed_over = 0
-    for item in heapq.merge(*feeds, key=lambda item: item.sequence):
+    for item in _read(found, plan.limit + 1):
         if isinstance(item, Change):
             changes.append(item)
         else:
@@ -103,6 +120,21 @@ def changes(reader: Reader, plan: ChangesPlan) -> Feed:
         if passed_over == MOST_PASSED_OVER:
             return Feed(tuple(changes), True, item.sequence)
     return Feed(tuple(changes), False)
+
+
+def _read(found: Iterator[_FeedItem], at_once: int) -> Iterator[Change | _PassedOver]:
+    """The items of what was found, whose texts are read so many at once."""
+    while some := list(itertools.islice(found, at_once)):
+        keys: dict[_SourceFeed, list[str]] = defaultdict(list)
+        for noted, feed, departed in some:
+            if departed is None:
+                keys[feed].append(noted.key)
+        rows = {feed: feed.whole(of_feed) for feed, of_feed in keys.items()}
+        for noted, feed, departed in some:
+            if departed is not None:
+                yield departed
+            elif (row := rows[feed].get(noted.key)) is not None:
+                yield feed.matching(noted, row)
 
 
 def first_change_after(reader: Reader, scopes: Sequence[Scope], instant_ns: int) -> int | None:
@@ -150,25 +182,33 @@ class _SourceFeed:
         self._window = None if window is None else _as_stored(window)
         self._knows_past = window is None or window.field == scoped.compiler.layout.consent
         self._touching = self._touching_scope()
-        where = with_key("") & scoped.visible()
+        where = scoped.compiler.with_keys([]) & scoped.visible()
         # the checksum alone: a text is read once it is known to be shown
         number = scoped.source.tables
         summed = f"(SELECT h.sum FROM h{number} h WHERE h.id = r.id)"  # noqa: S608
-        self._line = scoped.compiler.select(f"r.id, r.cs, r.ce, r.fc, {summed}", where)
+        self._line = scoped.compiler.select(f"r.k, r.id, r.cs, r.ce, r.fc, {summed}", where)
         self._whole = scoped.compiler.rows(where)
 
-    def items(self) -> Iterator[Change | _PassedOver]:
-        """All items, lazily."""
+    def found(self, first: int) -> Iterator[_FeedItem]:
+        """All changes that are told of, lazily; `first` are walked before others are."""
         since = self._plan.since
-        for noted in self._walk():
-            if self._is_visible_after(noted):
-                item = self._living(noted)
-            elif since is not None and self._was_visible_before(noted):
-                item = self._departed(noted, since)
-            else:
-                item = None
-            if item is not None:
-                yield item
+        for stretch in self._walk(first):
+            lines = self._lines_of(stretch)
+            for noted in stretch:
+                line = lines.get(noted.key)
+                if self._is_visible_after(noted, line):
+                    if line is not None and self._is_shown_by(noted, line):
+                        yield _FeedItem(noted, self, None)
+                elif since is not None and self._was_visible_before(noted):
+                    departed = self._departed(noted, line, since)
+                    if departed is not None:
+                        yield _FeedItem(noted, self, departed)
+
+    def whole(self, keys: Sequence[str]) -> dict[str, StoredRecord]:
+        """The visible records with these keys; those that are damaged are noted."""
+        source = self._place.source
+        rows = self._reader.whole_by_id(source, self._of_keys(keys, self._whole))
+        return {row.key: row for row in rows.values()}
 
     def _touching_scope(self) -> Where:
         """Changes that can matter: of keys that exist for the scope, inside its window."""
@@ -204,38 +244,39 @@ class _SourceFeed:
             )
         return Where((either,), params)
 
-    def _walk(self) -> Iterator[Noted]:
+    def _walk(self, at_once: int) -> Iterator[list[Noted]]:
         after = max(self._plan.since or 0, self._plan.after)
         source, where = self._place.source.source, self._touching
         while True:
+            at_once = min(at_once, WALKED_AT_ONCE)
             lines = self._session.rows(
                 f"{_WALK}{where.sql} ORDER BY {ChangeRow.sequence} LIMIT ?",
-                (source, after, self._plan.horizon, *where.params[3:], WALKED_AT_ONCE),
+                (source, after, self._plan.horizon, *where.params[3:], at_once),
             )
-            for line in lines:
-                yield Noted(*line)
-            if len(lines) < WALKED_AT_ONCE:
+            if lines:
+                yield list(map(Noted._make, lines))
+            if len(lines) < at_once:
                 return
-            after = lines[-1][0]
+            after, at_once = lines[-1][0], at_once * 2
 
-    def _living(self, noted: Noted) -> Change | _PassedOver | None:
-        """The record, if this is its last relevant change and it is visible now."""
-        for number, created, created_at, changes, stored_sum in self._of_key(noted, self._line):
-            own = line_sum(noted.key, created, created_at, changes)
-            if stored_sum is not None and not is_line_of(own, stored_sum):
-                self._reader.note(self._place.source, number)
-                continue
-            dated = parse_changes(changes)
-            latest = latest_change(FieldChange(created, created_at), dated, self._dated).sequence
-            if self._unseen:
-                last = max((created, *(change.sequence for change in dated.values())))
-                latest = self._appeared(last, latest)
-            if latest != noted.sequence:
-                continue
-            for line in self._of_key(noted, self._whole):
-                whole = self._reader.whole(self._place.source, line)
-                return None if whole is None else self._matching(noted, whole)
-        return None
+    def _lines_of(self, stretch: Sequence[Noted]) -> dict[str, Line]:
+        """The lines of those records of a stretch that are visible now, without their texts."""
+        keys = {noted.key for noted in stretch}
+        return {line[0]: line for line in self._of_keys(keys, self._line)}
+
+    def _is_shown_by(self, noted: Noted, line: Line) -> bool:
+        """Whether this is the last relevant change of a record that is visible now."""
+        key, number, created, created_at, changes, stored_sum = line
+        own = line_sum(key, created, created_at, changes)
+        if stored_sum is not None and not is_line_of(own, stored_sum):
+            self._reader.note(self._place.source, number)
+            return False
+        dated = parse_changes(changes)
+        latest = latest_change(FieldChange(created, created_at), dated, self._dated).sequence
+        if self._unseen:
+            last = max((created, *(change.sequence for change in dated.values())))
+            latest = self._appeared(last, latest)
+        return latest == noted.sequence
 
     def _appeared(self, last: int, first_told: int) -> int:
         """Which change after `told` let a record appear that is visible now; else `told`.
@@ -252,7 +293,7 @@ class _SourceFeed:
             number = noted.prev
         return first_told
 
-    def _matching(self, noted: Noted, row: StoredRecord) -> Change | _PassedOver:
+    def matching(self, noted: Noted, row: StoredRecord) -> Change | _PassedOver:
         """The record if it satisfies the conditions; else that it left, if it may have before."""
         conditions, since = self._plan.conditions, self._plan.since
         if all(holds(condition, row.data) for condition in conditions):
@@ -265,14 +306,17 @@ class _SourceFeed:
             return _PassedOver(noted.sequence)
         return Change(noted.sequence, self._tombstone(noted, is_filtered=True))
 
-    def _of_key(self, noted: Noted, page: Statement) -> list[Line]:
-        """What a statement by a key finds for the record of a change."""
-        statement = Statement(page.sql, (noted.key, *page.params[1:]))
+    def _of_keys(self, keys: Iterable[str], page: Statement) -> list[Line]:
+        """What a statement by keys finds for records."""
+        listed = orjson.dumps(list(keys)).decode()
+        statement = Statement(page.sql, (listed, *page.params[1:]))
         return self._reader.lines(self._place.source, statement)
 
-    def _departed(self, noted: Noted, since: int) -> Change | None:
+    def _departed(self, noted: Noted, line: Line | None, since: int) -> Change | None:
         """A tombstone, if the record stayed away and was there when the feed began."""
-        if not self._knows_past or self._came_back(noted) or not self._was_there(noted, since):
+        if not self._knows_past or self._came_back(noted, line):
+            return None
+        if not self._was_there(noted, since):
             return None
         return Change(noted.sequence, self._tombstone(noted))
 
@@ -283,12 +327,12 @@ class _SourceFeed:
             source.connection_id, source.stream, noted.key, *times, is_filtered=is_filtered
         )
 
-    def _came_back(self, noted: Noted) -> bool:
+    def _came_back(self, noted: Noted, line: Line | None) -> bool:
         """Whether another relevant change followed up to the horizon."""
         later = noted
         while later.next is not None and later.next <= self._plan.horizon:
             later = self._load(later.next)
-            if self._is_relevant(later):
+            if self._is_relevant(later, line):
                 return True
         return False
 
@@ -299,8 +343,8 @@ class _SourceFeed:
             first = self._load(first.prev)
         return self._was_visible_before(first)
 
-    def _is_relevant(self, noted: Noted) -> bool:
-        before, after = self._was_visible_before(noted), self._is_visible_after(noted)
+    def _is_relevant(self, noted: Noted, line: Line | None) -> bool:
+        before, after = self._was_visible_before(noted), self._is_visible_after(noted, line)
         if before != after:
             return True
         changed: list[str] = orjson.loads(noted.fields or "[]")
@@ -309,13 +353,14 @@ class _SourceFeed:
     def _was_visible_before(self, noted: Noted) -> bool:
         return self._visible(noted.was, noted.was_at, noted.key) and self._held(noted)
 
-    def _is_visible_after(self, noted: Noted) -> bool:
+    def _is_visible_after(self, noted: Noted, line: Line | None) -> bool:
+        """Whether the record was there and visible; `line` is its own, if it is now."""
         if not self._visible(noted.now, noted.now_at, noted.key):
             return False
         if not self._only or self._plan.since is None:
             return True  # without a beginning whoever looks for the living one sees what it holds
         if noted.next is None:
-            return bool(self._of_key(noted, self._line))
+            return line is not None
         return self._held(self._load(noted.next))
 
     def _visible(self, exists: int, at: Any, key: str) -> bool:

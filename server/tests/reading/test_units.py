@@ -106,6 +106,24 @@ def test_a_figure_says_that_its_units_could_not_be_told_in_time(
     assert "unit" not in reply.body
 
 
+def test_values_without_a_currency_are_not_in_that_of_the_others(paid: Door) -> None:
+    write(paid.store, DIARY, "entries", [payment(5, 7, None, "Rent")], declared=MONEY)
+    asked = f"{PLACE}?metric=sum&field={AMOUNT}"
+    rent = f"{asked}&filter[volume_id]=Rent"
+    for unsaid in (paid.get(rent, access()), paid.get(f"{rent}&group_by=volume_id", access())):
+        assert warned(unsaid) == [("units_unknown", AMOUNT, {"group_by": "currency"})]
+        assert "unit" not in unsaid.body
+    assert warned(paid.get(f"{rent}&group_by=currency", access())) == []
+    assert warned(paid.get(f"{LIST}?sort={AMOUNT}&filter[volume_id]=Rent", access())) == [
+        ("units_unknown", AMOUNT, {"group_by": "currency"})
+    ]
+    page = paid.get(f"{LIST}?fields={AMOUNT}&filter[volume_id]=Rent", access())
+    assert warned(page) == [("units_unknown", AMOUNT, {"add_field": "currency"})]
+    assert "units" not in page.body["meta"]
+    assert warned(paid.get(asked, access())) == MIXED
+    assert warned(paid.get(f"{asked}&filter[id]=p5", access())) == []
+
+
 def test_groups_have_the_currency_that_all_their_values_have(paid: Door) -> None:
     asked = f"{PLACE}?metric=sum&field={AMOUNT}&group_by=volume_id"
     reply = paid.get(asked, access())

@@ -42,6 +42,12 @@ _QUESTION_WORDS = {
     "nl": "wanneer waar waarom welke welk hoeveel",
     "pt": "onde quais quanto quantos porque",
 }
+# Beside those of the English list, whose parts would be other words alone (`haven`, `won`).
+_CONTRACTIONS = """
+    ain't aren't couldn't didn't doesn't hadn't hasn't haven't isn't mightn't mustn't needn't shan't
+    shouldn't wasn't weren't won't wouldn't i'm you're we're they're i've you've we've they've i'd
+    you'd he'd she'd we'd they'd i'll you'll he'll she'll we'll they'll could've should've would've
+"""
 # What stands at an apostrophe and is no part of the word: `Gina's`, `l'eau`, `dell'anno`.
 _POSSESSIVE = re.compile(r"(.*\w)['\u2019\u02bc]s?\W*", re.IGNORECASE | re.DOTALL)
 _ELIDED = re.compile(
@@ -103,15 +109,19 @@ def _phrase(pieces: Sequence[tuple[str, Term]]) -> Term | None:
 def _says_nothing(term: Term, common: frozenset[str]) -> bool:
     """Whether a bare term is made of words that every text holds, and joined to no other."""
     is_bare = not (term.quoted or term.prefix or term.others or term.named)
-    return is_bare and common.issuperset(term.tokens)
+    return is_bare and (common.issuperset(term.tokens) or " ".join(term.tokens) in common)
 
 
 @cache
 def _common_words(language: str | None) -> frozenset[str]:
-    """The words that every text of a language holds, and those that questions begin with."""
+    """The words that every text of a language holds, and those that questions begin with.
+
+    Shapes: a contraction is its tokens with a blank between them.
+    """
     code = LANGUAGE_CODES.get(language or "", "")
     listed = f"{STOP_WORDS.get(code, '')} {_QUESTION_WORDS.get(code, '')}"
-    return frozenset(tokens(listed))
+    contracted = _CONTRACTIONS.split() if code == "en" else ()
+    return frozenset((*tokens(listed), *(" ".join(tokens(each)) for each in contracted)))
 
 
 @cache

@@ -93,13 +93,18 @@ def units_of_page(
     units, read_from, warnings = dict[str, str](), dict[str, tuple[str, ...]](), list[Warning]()
     for name in read.sources[0].declared.measured:
         names, used = _units_of_rows(read, name, [placed.row for placed in rows])
-        if len(names) == 1:
-            units[name] = names.pop()
-        elif names:
-            what = f"The values of '{name}' here are in {len(names)} units. Ask for '{used}', too."
-            detail = {"add_field": used, "unit_count": len(names)}
+        known = names - {None}
+        if len(names) == len(known) == 1:
+            units[name] = str(*known)
+        elif len(known) > 1:
+            what = f"The values of '{name}' here are in {len(known)} units. Ask for '{used}', too."
+            detail = {"add_field": used, "unit_count": len(known)}
             warnings.append(Warning(_code(read, used), what, field=name, detail=detail))
-        if names or name in units:
+        elif known:
+            detail = {"add_field": used}
+            what = f"{_some_without(read, name, used)} Ask for '{used}', too."
+            warnings.append(Warning("units_unknown", what, field=name, detail=detail))
+        if known:
             read_from[name] = (used,) if used else ()
     ordered = Units()
     if read.plan.order.field in read.sources[0].declared.measured:
@@ -112,8 +117,11 @@ def units_of_page(
 
 def _units_of_rows(
     read: AuthorizedRead[RecordsPlan], name: str, rows: Iterable[StoredRecord]
-) -> tuple[set[str], str]:
-    """The units of a shown field that no row says itself, and the field that they are read from."""
+) -> tuple[set[str | None], str]:
+    """The units of a shown field that no row says itself, and the field that they are read from.
+
+    Shapes: `None` stands for values that say no unit.
+    """
     showing = [each for each in read.sources if name in read.shown[each.connection_id]]
     declared = _declared(showing, name) if showing else None
     field_name = declared.field or "" if declared else ""
@@ -122,7 +130,7 @@ def _units_of_rows(
     connections = {each.connection_id for each in showing}
     known = (row.data for row in rows if row.connection_id in connections)
     names = {declared.named(each.get(field_name)) for each in known if each.get(name) is not None}
-    return {each for each in names if each is not None}, field_name
+    return names, field_name
 
 
 def _units_of(
@@ -149,8 +157,12 @@ def _units_of(
     used = (declared.field,)
     if len(names) == 1 and found.group_count == 1:
         return Units(declared.named(names[0]), fields=used)
-    if len(names) < 2 or declared.field in grouped:
+    if not names or declared.field in grouped:
         return Units(fields=used)
+    if len(names) == 1:
+        what = f"{_some_without(read, name, declared.field)} Group by '{declared.field}'."
+        unsaid = Warning("units_unknown", what, field=name, detail={"group_by": declared.field})
+        return Units(warnings=(unsaid,), fields=used)
     code = _code(read, declared.field)
     return Units(warnings=(_mixed(name, declared.field, len(names), code=code),), fields=used)
 
@@ -196,6 +208,11 @@ def _is_text(properties: Mapping[str, Property], name: str) -> bool:
 def _code(read: AuthorizedRead[Any], unit_field: str) -> Code:
     declared = read.sources[0].declared.properties[unit_field]
     return "mixed_currencies" if declared.type == CURRENCY else "mixed_units"
+
+
+def _some_without(read: AuthorizedRead[Any], name: str, unit_field: str) -> str:
+    what = "currency" if _code(read, unit_field) == "mixed_currencies" else "unit"
+    return f"Some values of '{name}' have no {what}; the others have, all the same one."
 
 
 def _untold(name: str, by: str) -> Warning:

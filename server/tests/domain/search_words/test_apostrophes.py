@@ -48,3 +48,15 @@ def test_common_words_of_other_languages_say_little() -> None:
     assert found.get("wann", True)
     assert found.get("der", True)
     assert not any(says_little(term) for term in parse_words('"der" wann*').terms)
+
+
+@pytest.mark.parametrize("contraction", ["haven't", "I\u2019m", "didn't", "they'll", "WON'T"])
+def test_contractions_say_nothing_and_their_parts_do(contraction: str) -> None:
+    words = parse_words(f"which books by Tolkien {contraction} read")
+    assert contraction in words.ignored
+    assert [term.said for term in words.terms] == ["books", "Tolkien", "read"]
+    assert parse_words("who won the haven of the storm").ignored == ("who", "the", "of")
+    assert [term.said for term in parse_words(f'who wrote "{contraction}"').terms] == [
+        "wrote",
+        f'"{contraction}"',
+    ]

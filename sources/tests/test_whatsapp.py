@@ -226,3 +226,45 @@ def test_a_deleted_message_is_none_of_its_author_s(tmp_path: Path, words: str) -
         "Ann",
     )
     assert (said["kind"], said["author_kind"]) == ("message", "person")
+
+
+LEFT_OUT = """\
+\u200e[27.09.23, 09:18:41] Klasse: \u200eNachrichten und Anrufe sind Ende-zu-Ende-verschlüsselt.
+\u200e[27.09.23, 09:20:00] Ada: \u200eBild weggelassen
+\u200e[27.09.23, 09:21:00] ~\u202fBen: \u200eSticker weggelassen
+\u200e[27.09.23, 09:22:00] Ada: Rechner.pdf • \u200e1 Seite \u200eDokument weggelassen
+[27.09.23, 09:23:00] Ben: image omitted
+[27.09.23, 09:24:00] Ben: <Media omitted>
+\u200e[27.09.23, 09:25:00] Ada: \u200eUMFRAGE:
+Wann lernen wir?
+\u200e[27.09.23, 09:26:00] Ada: \u200eStandort: https://maps.google.com/?q=48.2,16.3
+\u200e[27.09.23, 09:27:00] Ada: \u200eAda hat das Gruppenbild geändert.
+"""
+
+
+def test_media_that_an_export_left_out_were_sent_by_people(tmp_path: Path) -> None:
+    (tmp_path / "_chat.txt").write_text(LEFT_OUT, encoding="utf-8")
+    items = read_path(tmp_path)
+    messages = records_of(items, "messages")
+    assert [(each["kind"], each["author_kind"], each["file_count"]) for each in messages] == [
+        ("notice", "notice", 0),
+        ("left_out", "person", 1),
+        ("left_out", "person", 1),
+        ("left_out", "person", 1),
+        ("message", "person", 0),
+        ("left_out", "person", 1),
+        ("message", "person", 0),
+        ("message", "person", 0),
+        ("notice", "notice", 0),
+    ]
+    files = records_of(items, "files")
+    assert [(each["filename"], each["mime_type"]) for each in files] == [
+        (None, "image/*"),
+        (None, "image/webp"),
+        ("Rechner.pdf", "application/pdf"),
+        (None, None),
+    ]
+    assert [each["message_id"] for each in files] == [
+        each["id"] for each in messages if each["file_count"]
+    ]
+    assert "missing_attachment" not in skips_of(items)

@@ -47,6 +47,7 @@ from pdpp_sources.common.source import (
 )
 from pdpp_sources.common.text import decoded, one_line, or_none
 from pdpp_sources.common.times import rendered
+from pdpp_sources.whatsapp_media import MARK, LeftOut, is_sent_by_a_person, left_out
 
 LONGEST_LINE_BYTES = 1_000_000
 LONGEST_MESSAGE_CHARS = 1_000_000
@@ -121,7 +122,6 @@ _MONTHS = {
 _AUTHOR = re.compile(r"^([^:\n\"“”«»]{1,120}?): ?(.*)$", re.DOTALL)
 _ATTACHED = re.compile(r"^<[^:<>]{2,40}: ([^<>\n]{1,300}\.\w{1,5})>", re.MULTILINE)
 _FILE_THEN_WORD = re.compile(r"^(\S[^\n]{0,300}?\.\w{2,5}) \([^()\n]{3,40}\)(?=\n|$)")
-_BY_THE_PROGRAM = "\u200e"
 # What the program writes at the beginning of a chat or of a membership, in some of its languages.
 _NOTICE = re.compile(
     r"end-to-end|ende-zu-ende|extremo a extremo|ponta a ponta|bout en bout|un'estremità"
@@ -157,7 +157,6 @@ _NAMES_NO_CHAT = re.compile(r"_?chat(?:[ _-]?\(?\d{1,4}\)?)?", re.IGNORECASE)
 _HEAD_BYTES = 64 * 1024  # a group joined by link begins with many notices
 _MOST_NAMED = 5
 _SAID_BY_NOBODY = ("notice", "deleted")
-_LEFT_OUT = re.compile(r"^<[^<>\n]{3,50}>$")
 CHATS = StreamForm(
     "chats",
     "Your chats",
@@ -185,7 +184,7 @@ MESSAGES = chat_messages(
         author_kind(),
         text("text", "What it says", title=True),
         word("kind", "message, notice, file, deleted, or left_out where media was not exported"),
-        integer("file_count", "Number of files", summed=True),
+        integer("file_count", "Number of files, exported or not", summed=True),
     ],
     traffic=("Who wrote when", ["sent_at", "author"]),
 )
@@ -390,6 +389,7 @@ class _WhatsAppChat:
         local = calendar.local(entry)
         sent_at = rendered(local, self._export.zone)
         filename = file_named(entry.text)
+        missing = None if filename else entry.left_out
         is_deleted = entry.author is not None and _DELETED.fullmatch(entry.text.strip()) is not None
         kind = "deleted" if is_deleted else entry.kind
         message_id = stable_id("msg", self._id, local.isoformat(), entry.author, entry.text, number)
@@ -402,19 +402,25 @@ class _WhatsAppChat:
             "text": or_none(entry.text),
             "author_kind": "notice" if kind in _SAID_BY_NOBODY and not filename else "person",
             "kind": "file" if filename else kind,
-            "file_count": 1 if filename else 0,
+            "file_count": 1 if filename or missing else 0,
         }
         yield SourceRecord("messages", data, position)
-        if filename:
-            data = {
-                "id": f"{message_id}.1",
-                "message_id": message_id,
-                "sent_at": sent_at,
-                "filename": one_line(filename, 255),
-                "mime_type": kind_of(filename),
-                "size_bytes": None,
-            }
-            yield from with_file(SourceRecord("files", data, position), self._files.get(filename))
+        if filename is None and missing is None:
+            return
+        name = filename or (missing.filename if missing else None)
+        data = {
+            "id": f"{message_id}.1",
+            "message_id": message_id,
+            "sent_at": sent_at,
+            "filename": one_line(name, 255) if name else None,
+            "mime_type": missing.mime_type if missing else kind_of(filename),
+            "size_bytes": None,
+        }
+        file = SourceRecord("files", data, position)
+        if filename is None:  # the export says itself that it lacks the file
+            yield file
+        else:
+            yield from with_file(file, self._files.get(filename))
 
 
 class _Repeats:
@@ -561,6 +567,7 @@ class ChatEntry:
     author: str | None
     era: str = ""
     by_program: bool = False
+    is_marked: bool = False
     lines: list[str] = field(default_factory=list[str])
     size_chars: int = 0
 
@@ -579,9 +586,15 @@ class ChatEntry:
     @property
     def kind(self) -> str:
         """What it is, as far as its form tells."""
-        if _LEFT_OUT.match(self.text):
+        if self.left_out is not None:
             return "left_out"
-        return "notice" if self.author is None or self.by_program else "message"
+        is_notice = self.by_program and not is_sent_by_a_person(self.text)
+        return "notice" if self.author is None or is_notice else "message"
+
+    @property
+    def left_out(self) -> LeftOut | None:
+        """The file that its author sent and that was not exported."""
+        return left_out(self.text, is_marked=self.is_marked) if self.author else None
 
 
 def read_entries(member: ExportMember) -> Iterator[ChatEntry]:
@@ -599,7 +612,8 @@ def read_entries(member: ExportMember) -> Iterator[ChatEntry]:
                 if current:
                     yield current
                 current = _entry(header, offset)
-                current.by_program = f": {_BY_THE_PROGRAM}" in marked
+                current.by_program = f": {MARK}" in marked
+                current.is_marked = MARK in marked[1:]
             elif current:
                 current.add(line)
             offset += len(raw)

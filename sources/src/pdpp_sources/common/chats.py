@@ -31,7 +31,7 @@ from pdpp_sources.common.declaration import (
 FILES = StreamForm(
     "files",
     "Pictures and files in your chats",
-    "Name, kind and content of the media that was exported.",
+    "Name and kind of each file, and its content where it was exported.",
     [
         key(),
         reference("message_id", "The message", required=True),

@@ -23,9 +23,9 @@ def test_a_statement_of_the_first_version(tmp_path: Path) -> None:
     assert first["payee"] == "Bäcker & Co"
     assert first["memo"] is None
     assert (first["amount"], first["amount_minor"]) == (-1234.56, -123456)
-    assert first["account_id"] == account["id"]
+    assert (first["account_id"], first["account_name"]) == (account["id"], account["name"])
     (balance,) = records_of(items, "balances")
-    assert balance["amount_minor"] == 126224
+    assert (balance["amount_minor"], balance["account_name"]) == (126224, account["name"])
 
 
 def test_the_second_version_says_the_same(tmp_path: Path) -> None:

@@ -39,7 +39,7 @@ from pdpp_sources.bank.ofx import (
 )
 from pdpp_sources.bank.qif import is_qif, read_qif
 from pdpp_sources.bank.repeated_ids import Occurrences
-from pdpp_sources.bank.streams import DECLARATION
+from pdpp_sources.bank.streams import ACCOUNT_NAME, DECLARATION
 from pdpp_sources.common.errors import BadRecord
 from pdpp_sources.common.export import Export, ExportMember
 from pdpp_sources.common.source import (
@@ -94,7 +94,22 @@ class BankSource:
 
     def read(self, export: Export, start: int = 0) -> Iterator[SourceItem]:
         """Yield the statements of all members; one seen twice is given once."""
-        return beginning_at(start, without_repeats(each_member(export, _read_member)))
+        items = _with_account_names(each_member(export, _read_member))
+        return beginning_at(start, without_repeats(items))
+
+
+def _with_account_names(items: Iterator[SourceItem]) -> Iterator[SourceItem]:
+    """The items, those of an account with its name; each account comes before what is in it."""
+    names: dict[object, object] = {}
+    for item in items:
+        if isinstance(item, SourceRecord):
+            if item.stream == "accounts":
+                names[item.data["id"]] = item.data["name"]
+            elif "account_id" in item.data:
+                name = names.get(item.data["account_id"])
+                yield replace(item, data=item.data | {ACCOUNT_NAME: name})
+                continue
+        yield item
 
 
 def _statement_format(head: bytes) -> str | None:

@@ -11,6 +11,7 @@ from pdpp_sources.common.declaration import (
     declaration,
     integer,
     key,
+    labelled,
     moment,
     name_word,
     number,
@@ -22,6 +23,7 @@ from pdpp_sources.common.declaration import (
 from pdpp_sources.common.unit_fields import currency, in_unit
 
 CURRENCY = "currency"
+ACCOUNT_NAME = "account_name"
 
 
 def _amount(name: str, about: str, *, summed: bool = False) -> Field:
@@ -50,6 +52,14 @@ def _money_abroad(name: str, about: str) -> list[Field]:
         *_money(name, about),
         word("original_currency", "Currency the amount was converted from, if it was"),
         number("exchange_rate", "Account's currency for one unit of the other, if there is one"),
+    ]
+
+
+def _in_account(about: str) -> list[Field]:
+    """Which account a record belongs to: its id, and its name, by which people know it."""
+    return [
+        labelled(reference("account_id", about, required=True), ACCOUNT_NAME),
+        caseless(word(ACCOUNT_NAME, "Name of the account")),
     ]
 
 
@@ -82,7 +92,7 @@ TRANSACTIONS = StreamForm(
     "Date, amount, the other party and the purpose of every payment in or out.",
     [
         key(),
-        reference("account_id", "The account it was booked on", required=True),
+        *_in_account("The account it was booked on"),
         day("posted_on", "Day the bank booked it, by the bank's own clock", event=True),
         moment("posted_at", "Instant it was booked, where the bank names a time zone"),
         caseless(word("payee", "The other party, else the purpose", title=True, searched=True)),
@@ -124,7 +134,7 @@ BALANCES = StreamForm(
     "What each account held on a day.",
     [
         key(),
-        reference("account_id", "The account", required=True),
+        *_in_account("The account"),
         day("as_of", "Day it held", event=True),
         word(
             "kind",
@@ -160,7 +170,7 @@ TRADES = StreamForm(
     "Purchases, sales and income of securities.",
     [
         key(),
-        reference("account_id", "The account", required=True),
+        *_in_account("The account"),
         reference("security_id", "The security"),
         day("traded_on", "Day of the trade", event=True),
         day("settled_on", "Day of settlement"),
@@ -184,7 +194,7 @@ HOLDINGS = StreamForm(
     "How much of each security an account held on a day, and its value.",
     [
         key(),
-        reference("account_id", "The account", required=True),
+        *_in_account("The account"),
         reference("security_id", "The security"),
         day("as_of", "Day of the price", event=True),
         number("units", "How many"),

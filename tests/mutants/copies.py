@@ -76,7 +76,8 @@ class Copy:
 
     def learn(self, shelf: Shelf) -> tuple[str, list[str]]:
         """Run the tests of a folder without a change: what failed, and what is slow."""
-        answer = self._tried([shelf.tests.relative_to(ROOT).as_posix()], LONGEST_SECONDS)
+        folders = [path.relative_to(ROOT).as_posix() for path in (shelf.tests, *shelf.ports)]
+        answer = self._tried(folders, LONGEST_SECONDS)
         failed = answer["by"] or answer["outcome"] if answer["outcome"] != "passed" else ""
         return failed, answer["slow"]
 

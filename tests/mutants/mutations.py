@@ -99,6 +99,10 @@ class _Finder(ast.NodeVisitor):
     def visit_Assert(self, node: ast.Assert) -> None:
         """It tells a type checker what holds anyhow."""
 
+    def visit_keyword(self, node: ast.keyword) -> None:
+        if node.arg != "strict":  # of zip: as an assertion, it says what holds anyhow
+            self.visit(node.value)
+
     def visit_match_case(self, node: ast.match_case) -> None:
         if node.guard is not None:
             self.visit(node.guard)
@@ -218,7 +222,9 @@ class _Finder(ast.NodeVisitor):
         self._add(node, "pass")
 
     def visit_Delete(self, node: ast.Delete) -> None:
-        self._add(node, "pass")
+        # that of a name says that an argument is not used, and changes nothing
+        if not all(isinstance(target, ast.Name) for target in node.targets):
+            self._add(node, "pass")
 
 
 def _is_text(node: ast.expr) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pages.parts import KERNEL, ROOT, SERVER
@@ -10,10 +10,14 @@ from pages.parts import KERNEL, ROOT, SERVER
 
 @dataclass(frozen=True, slots=True)
 class Shelf:
-    """A folder of modules, and the folder of its own tests."""
+    """A folder of modules, and the folder of its own tests.
+
+    `ports` are the tests of ports which these modules alone answer on a database.
+    """
 
     modules: Path
     tests: Path
+    ports: tuple[Path, ...] = ()
 
     def paths(self) -> list[Path]:
         """The modules, relative to the repository."""
@@ -27,7 +31,8 @@ class Shelf:
         beside, folder = tests / inner.parent / f"test_{inner.name}.py", tests / inner
         mirror: list[str] = []
         rest: list[str] = []
-        for path in sorted(tests.rglob("test_*.py")):
+        beyond = [copy / path.relative_to(ROOT) for path in self.ports]
+        for path in sorted(path for root in (tests, *beyond) for path in root.rglob("test_*.py")):
             own = path == beside or path.is_relative_to(folder)
             (mirror if own else rest).append(path.relative_to(copy).as_posix())
         return mirror, rest
@@ -37,6 +42,7 @@ def _of_server(room: str) -> Shelf:
     return Shelf(SERVER / room, SERVER.parents[1] / "tests" / room)
 
 
+_STORAGE = _of_server("storage/sql")
 _KERNEL = Shelf(KERNEL, KERNEL.parents[1] / "tests")
 ROOMS = {
     "enforcement": (_of_server("enforcement"),),
@@ -44,6 +50,6 @@ ROOMS = {
     "kernel": (_KERNEL,),
     "reading": (_of_server("reading"),),
     "granting": (_of_server("granting"),),
-    "storage/sql": (_of_server("storage/sql"),),
+    "storage/sql": (replace(_STORAGE, ports=(_STORAGE.tests.parent / "ports",)),),
 }
 """The nouns of the kernel were the server's domain, and count with it."""

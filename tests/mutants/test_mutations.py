@@ -47,6 +47,8 @@ def test_one_thing_changes_at_a_time(line: str, mutants: list[str]) -> None:
         "assert a < b",
         "if TYPE_CHECKING:\n    import a",
         "assert_never(a)",
+        "x = zip(a, b, strict=True)",
+        "def f(a):\n    del a",
         "def f() -> int | None:\n    return None",
     ],
 )

@@ -35,6 +35,8 @@ def ranking(*said: str, gaps: tuple[tuple[int, ...], ...] = ()) -> list[Ranked]:
         ("ada has joined python", "carol smith has left python", False),
         ("table 4 is free now", "table 5 is free now", False),
         ("are you coming home tonight", "are you coming home tomorrow", False),
+        ("ada b joined this group now today ok", "bob joined this group now today ok", True),
+        ("ada x joined the group", "bob y joined the group", False),
         (LETTER, f"yes i will {LETTER}", True),
         (LETTER + " on 7", LETTER + " on 8", False),
         (LETTER, " ".join(reversed(LETTER.split()[:14])) + " and quite another matter", False),

@@ -149,6 +149,9 @@ def test_a_long_text_is_matched_wherever_its_words_stand() -> None:
     assert text[excerpt.start_chars : excerpt.end_chars] == excerpt.preview_text
     assert excerpt.total_chars == len(text)
     assert matches(text, "hail") is None
+    some = matches(text, "snow hail heavy")
+    assert some is not None
+    assert some.terms == {0, 2}
 
 
 def test_a_phrase_is_found_where_one_stretch_ends_and_the_next_begins() -> None:

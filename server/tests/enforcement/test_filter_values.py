@@ -4,8 +4,17 @@ from __future__ import annotations
 
 import pytest
 
+from pdpp_kernel.criteria import Condition
+from pdpp_kernel.errors import InvalidFilter
 from pdpp_kernel.values import DAY_NANOSECONDS, Comparable, ValueKind
-from personal_server.enforcement.filter_values import parsed_value
+from personal_server.enforcement.filter_texts import FilterText
+from personal_server.enforcement.filter_values import (
+    MAX_MATCH_CHARS,
+    MAX_NUMBER_CHARS,
+    condition_on,
+    parsed_value,
+)
+from server.tests.resource_server.journal import client
 
 HOUR = 3_600 * 10**9
 WEST = "America/Los_Angeles"
@@ -21,6 +30,15 @@ WEST = "America/Los_Angeles"
         (ValueKind.DATE, "1970-01-02", WEST, 1),
         (ValueKind.INTEGER, "7", WEST, 7),
         (ValueKind.INTEGER, "7.5", None, None),
+        (ValueKind.INTEGER, "07", None, None),
+        (ValueKind.INTEGER, "7.0", None, 7),
+        (ValueKind.NUMBER, "-7.5e1", None, -75),
+        (ValueKind.NUMBER, "1e400", None, None),
+        (ValueKind.NUMBER, "1e308", None, 1e308),
+        (ValueKind.NUMBER, "0." + "1" * (MAX_NUMBER_CHARS - 2), None, 1 / 9),
+        (ValueKind.NUMBER, "0." + "1" * (MAX_NUMBER_CHARS - 1), None, None),
+        (ValueKind.BOOLEAN, "true", None, True),
+        (ValueKind.BOOLEAN, "True", None, None),
         (ValueKind.STRING, "a\x00b", None, None),
     ],
 )
@@ -28,3 +46,50 @@ def test_a_value_is_what_its_field_compares(
     kind: ValueKind, text: str, zone: str | None, value: Comparable | None
 ) -> None:
     assert parsed_value(kind, text, zone) == value
+
+
+def on(field: str, operator: str | None, text: str, *further: str) -> Condition:
+    asked = FilterText(field, operator, text, further=further)
+    return condition_on(client().sources[:1], asked)
+
+
+@pytest.mark.parametrize("part", ["a", "a" * MAX_MATCH_CHARS])
+def test_a_part_has_one_character_or_some_hundred(part: str) -> None:
+    assert on("title", "starts_with", part).values == (part,)
+
+
+@pytest.mark.parametrize("part", ["", "a" * (MAX_MATCH_CHARS + 1), "a\x00"])
+def test_any_other_part_is_refused(part: str) -> None:
+    with pytest.raises(InvalidFilter):
+        on("title", "starts_with", part)
+
+
+def test_each_of_several_values_is_one_and_the_same_one_is_named_once() -> None:
+    assert on("word_count", "in", "7", "8", "7.0").values == (7, 8)
+    with pytest.raises(InvalidFilter):
+        on("word_count", "in", "7", "many")
+
+
+@pytest.mark.parametrize(("text", "exists"), [("true", True), ("false", False)])
+def test_whether_there_is_a_value_is_true_or_false(text: str, *, exists: bool) -> None:
+    assert on("title", "exists", text).values == (exists,)
+    with pytest.raises(InvalidFilter):
+        on("title", "exists", f"{text} ")
+
+
+@pytest.mark.parametrize(
+    ("field", "operator"),
+    [("labels", None), ("labels", "in"), ("title", "gte"), ("word_count", "gt")],
+)
+def test_a_list_and_a_range_that_is_not_declared_are_refused(
+    field: str, operator: str | None
+) -> None:
+    with pytest.raises(InvalidFilter):
+        on(field, operator, "7")
+
+
+def test_a_declared_range_takes_a_value_of_its_field() -> None:
+    found = on("word_count", "gte", "7")
+    assert (found.operator, found.values) == ("gte", (7,))
+    with pytest.raises(InvalidFilter):
+        on("word_count", "gte", "many")

@@ -63,6 +63,8 @@ def test_records_are_found_left_out_and_named_as_in_a_list(seed: int) -> None:
     wanted = {place_of(each) for each in found[:7]} | {("cin_a", "notes", "none")}
     places = places_of(columns, wanted)
     assert places == places_of(listed, wanted)
+    elsewhere = {("cin_c", stream, key) for _, stream, key in wanted}
+    assert places_of(columns, elsewhere) == []
     assert list(without(columns, places)) == without(listed, places)
     assert list(answering(columns, 2)) == answering(listed, 2)
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
+
+from pdpp_kernel.values import DAY_NANOSECONDS as DAY
 from personal_server.enforcement.queries import (
     ALWAYS,
     MAX_GROUPS,
@@ -41,3 +44,19 @@ def test_without_bounds_all_times_are_meant() -> None:
 def test_the_server_settles_what_a_search_goes_by_and_how_many_groups_there_are() -> None:
     assert SearchQuery("rain").mode is SearchMode.AUTO
     assert AggregateQuery("mails", "count").limit is None
+
+
+@pytest.mark.parametrize(
+    ("times", "days"),
+    [
+        (ALWAYS, (None, None)),
+        (Times(since_ns=2 * DAY, until_ns=4 * DAY), (2, 4)),
+        (Times(since_ns=2 * DAY + 1, until_ns=4 * DAY + 1), (2, 5)),
+        (Times(since_ns=-1, until_ns=-1), (-1, 0)),
+        (Times(since_ns=2 * DAY, until_ns=4 * DAY, since_day=7, until_day=9), (7, 9)),
+    ],
+)
+def test_the_days_of_a_range_are_all_that_it_touches(
+    times: Times, days: tuple[int | None, int | None]
+) -> None:
+    assert times.days == days

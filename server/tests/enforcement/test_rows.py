@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from personal_server.enforcement.rows import Neighbours, Position
+from personal_server.enforcement.rows import Aggregation, Neighbours, Position
 from server.tests.enforcement.mailbox import row
 
 
@@ -15,3 +15,9 @@ def test_neighbours_are_those_that_there_are() -> None:
     assert Neighbours(before, after).rows == (before, after)
     assert Neighbours(None, after).rows == (after,)
     assert Neighbours().rows == ()
+
+
+def test_what_is_not_grouped_has_no_groups_and_no_others() -> None:
+    found = Aggregation(3)
+    assert (found.record_count, found.groups) == (3, ())
+    assert (found.group_count, found.other_count, found.other_value) == (0, 0, None)

@@ -2,6 +2,7 @@
 
 import pytest
 
+from personal_server.enforcement.source_selection import stream_not_granted
 from server.tests.resource_server.door import Door
 from server.tests.resource_server.journal import BANK, DIARY, client, furnished, grant, package
 from server.tests.resource_server.journal import stream_grant as named
@@ -41,3 +42,10 @@ def test_a_connection_without_the_stream_is_not_offered(named_so: str) -> None:
     reply = Door(furnished()).get(f"{LIST}={named_so}", package(BOTH[0], volumes))
     assert (reply.status, reply.code) == (404, "connection_not_found")
     assert "recovery" not in reply.error
+
+
+def test_a_stream_outside_the_grant_is_refused_with_those_inside() -> None:
+    for stream in ("volumes", "nothing"):
+        refused = stream_not_granted(client(named()), stream, "stream")
+        assert refused.param == "stream"
+        assert refused.members["allowed_values"] == ["entries"]

@@ -124,6 +124,20 @@ def test_averages_and_percentiles_are_exact(door: Door) -> None:
     assert value(door, "metric=avg&field=word_count&filter[title]=zzz") is None
 
 
+def test_an_answer_says_by_what_it_is_grouped(door: Door) -> None:
+    def named(query: str) -> dict[str, Any]:
+        body = door.get(f"{PLACE}?metric=count&{query}", client()).body
+        names = ("group_by", "then_by", "group_by_time", "granularity", "sort")
+        return {name: body[name] for name in names if body.get(name) is not None}
+
+    assert named("") == {}
+    assert named("group_by=pinned&sort=key") == {"group_by": "pinned", "sort": "key"}
+    two = "group_by=pinned&then_by=volume_id"
+    assert named(two) == {"group_by": "pinned", "then_by": "volume_id"}
+    timed = {"group_by_time": "created_at", "granularity": "month"}
+    assert named("group_by_time=created_at&granularity=month") == timed
+
+
 def test_groups_have_two_sides(door: Door) -> None:
     assert groups(door, "metric=count&group_by=pinned&then_by=volume_id&limit=2") == [
         {"key": None, "then": None, "count": 2},

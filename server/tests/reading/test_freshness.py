@@ -1,15 +1,18 @@
+from typing import Any
+
 import msgspec
 import pytest
 
 from pdpp_kernel.values import NANOSECONDS
+from personal_server.domain.authority import ReadableSource
 from personal_server.domain.stored import Collection, CollectionRun, RunStatus
-from personal_server.reading.capture_times import CaptureTimes
 from personal_server.reading.freshness import (
     Freshness,
+    connection_freshness,
     freshness_of,
     least_of,
 )
-from server.tests.resource_server.journal import DIARY, client, furnished, write
+from server.tests.resource_server.journal import client, stream_grant
 
 SOURCE = client().sources[0]  # declared: at most 86 400 seconds old
 NOW_NS = 2_000_000_000 * NANOSECONDS
@@ -67,15 +70,43 @@ def test_times_are_rendered_or_null() -> None:
     }
 
 
-def test_the_newest_change_is_looked_up_once_per_state_of_the_store() -> None:
-    store, times = furnished(), CaptureTimes()
-    with store.snapshot() as snapshot:
-        first = times.newest(snapshot, SOURCE)
-        assert times.newest(snapshot, SOURCE) == first
-    record = {"id": "new", "created_at": "2026-01-01T00:00:00Z"}
-    write(store, DIARY, "entries", [record], "2026-07-01T00:00:00Z")
-    with store.snapshot() as snapshot:
-        newest = times.newest(snapshot, SOURCE)
-    assert first is not None
-    assert newest is not None
-    assert newest > first
+class Captured:
+    """When records of each stream were captured."""
+
+    def __init__(self, **at_ns: int) -> None:
+        self._at_ns = at_ns
+
+    def newest(self, snapshot: object, source: ReadableSource) -> int | None:
+        del snapshot
+        return self._at_ns.get(source.stream)
+
+
+def of_connection(
+    collection: Collection | None, *sources: ReadableSource, **at_ns: int
+) -> Freshness:
+    state: Any = None
+    times: Any = Captured(**at_ns)
+    return connection_freshness(state, times, sources, collection, NOW_NS)
+
+
+def test_an_account_is_as_fresh_as_the_newest_record_of_any_stream() -> None:
+    entries, volumes, *_ = client(stream_grant("entries"), stream_grant("volumes")).sources
+    old, new = NOW_NS - 25 * HOUR_NS, NOW_NS - HOUR_NS
+    assert of_connection(None, entries, volumes, entries=old, volumes=new).status == "current"
+    assert of_connection(None, entries, volumes, entries=old).status == "stale"
+    assert of_connection(None, entries, volumes).status == "unknown"
+
+
+@pytest.mark.parametrize(
+    ("collection", "captured", "attempted"),
+    [
+        (None, None, None),
+        (Collection(None, 5), 5, None),
+        (Collection(CollectionRun("r1", RunStatus.FAILED, 9), None), None, 9),
+        (Collection(CollectionRun("r1", RunStatus.FAILED, 9), 5), 5, 9),
+    ],
+)
+def test_an_account_that_offers_nothing_has_the_times_of_its_runs(
+    collection: Collection | None, captured: int | None, attempted: int | None
+) -> None:
+    assert of_connection(collection) == Freshness("unknown", captured, attempted)

@@ -306,7 +306,7 @@ def _found(snapshot: ReadSnapshot, read: AuthorizedSearch, *, exact: bool) -> _F
             meant = [each for each in meant if _place(each) not in folded]
         is_hybrid = mode is SearchMode.HYBRID
         ranked = _both(snapshot, read, ranked, questions, meant) if is_hybrid else meant
-        total = len(ranked) + (left_out if mode is SearchMode.HYBRID else 0)
+        total = len(ranked) + (left_out if is_hybrid else 0)
     is_best_only = questions[-1].least is not None and len(answers[-1]) == MOST_PARTIAL_HITS
     coverage = replace(_coverage(read, total, matches, near), is_best_only=is_best_only)
     return _Found(ranked, coverage, questions, note, wider.near)

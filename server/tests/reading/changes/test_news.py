@@ -89,6 +89,17 @@ def test_after_what_was_forgotten_the_feed_begins_anew(door: Door) -> None:
     assert followed(door, told) == ["e1", "e2"]
 
 
+def test_from_the_last_change_that_is_known_the_feed_goes_on(door: Door) -> None:
+    write(door.store, DIARY, "entries", ["e3"], "2026-06-03T00:00:00Z")
+    door.store.prune_history(2**62)
+    with door.store.snapshot() as snapshot:
+        known = snapshot.retained_from
+    write(door.store, DIARY, "entries", ["e2"], "2026-06-04T00:00:00Z")
+    told = news(door, known)
+    assert told is not None
+    assert (told.count, followed(door, told)) == (1, ["e2"])
+
+
 def test_much_news_is_counted_to_a_bound(door: Door) -> None:
     before = horizon(door)
     many = [ENTRIES[0] | {"id": f"n{number}"} for number in range(COUNTED_NEWS + 1)]

@@ -136,3 +136,12 @@ def test_a_field_outside_the_grant_tells_which_are_granted(door: Door) -> None:
     for name in ("body", "nowhere"):
         error = door.get(f"{LIST}?fields={name}", limited).error
         assert error["allowed_values"] == list(NARROW)
+
+
+@pytest.mark.parametrize("path", [f"{SEARCH}&sort=newest", SEARCH, "/v1/timeline?since=2026-07-01"])
+def test_only_the_first_page_says_why_it_is_empty(door: Door, path: str) -> None:
+    full = door.get(path.replace("2026-07-01", "2026-01-01"), client()).body["meta"]
+    assert "empty" not in full
+    empty = door.get(path.replace("q=rain", "q=zzz"), client()).body
+    assert empty["data"] == []
+    assert empty["meta"]["empty"]["reason"] in ("nothing_matches", "not_collected_since")

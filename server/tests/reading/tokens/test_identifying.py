@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -168,6 +169,29 @@ def test_what_was_looked_up_before_is_handed_on_and_read_in_the_present_catalog(
         "cin_1", lambda c: dataclasses.replace(c, status=ConnectionStatus.REVOKED)
     )
     assert world.identify(state).authority.sources == ()
+
+
+class OneSnapshot:
+    """One state of the records, which keeps what was made of it."""
+
+    def __init__(self, snapshot: object) -> None:
+        self._snapshot = snapshot
+        self.derived: dict[object, object] = {}
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._snapshot, name)
+
+
+def test_in_one_state_of_the_records_a_token_stands_for_what_was_looked_up(world: World) -> None:
+    before = world.resolver.current(bearer(TOKEN))
+    with world.records.snapshot() as opened:
+        snapshot: Any = OneSnapshot(opened)
+        first = world.identifier.identify(before, snapshot).authority
+        assert world.identifier.identify(before, snapshot).authority is first
+        world.change(TokenRow, TokenRow.kind.to("owner"), TokenRow.grant_id.to(None))
+        after = world.resolver.current(bearer(TOKEN))
+        assert world.identifier.identify(after, snapshot).authority.kind is TokenKind.OWNER
+        assert world.identifier.identify(before, snapshot).authority == first
 
 
 @pytest.mark.parametrize("resource", ["https://other.example", f"{ORIGIN}/v1/", f"{ORIGIN}/other"])

@@ -1,6 +1,7 @@
-"""`python -m bench.fed_mailbox [--edits N] [--only mails|edits]`: a mailbox that feeds follow.
+"""`python -m bench.fed_mailbox [--edits N] [--only mails|edits] [--server courier]`: a mailbox.
 
-Against Debian's dovecot (root, `dovecot-imapd`), with `pdpp` as processes:
+Against Debian's dovecot (root, `dovecot-imapd`), or its courier, which tells nothing of changes
+(no CONDSTORE; `.ci/courier` unpacks it), with `pdpp` as processes that follow it:
 
   mails  4,150 public mails: imported as one mbox by one server, fetched over IMAP by another. The
          records of both are compared by stream, key and value, and what the first one then fetches
@@ -30,7 +31,8 @@ import sys
 import tempfile
 import threading
 import time
-from contextlib import suppress
+from collections.abc import Callable
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field, replace
 from email.message import EmailMessage
 from pathlib import Path
@@ -41,10 +43,17 @@ from bench.site import Site
 from personal_server.app.feeding import feed_store
 from personal_server.app.stores import open_stores
 from personal_server.settings import Settings
+from tests.courier import CourierServer, courier_server
 from tests.dovecot import PASSWORD, USER, MailServer, mail_server
 
 JUNK = "Junk"
 BURST = 100
+Server = MailServer | CourierServer
+Opened = Callable[[], AbstractContextManager[Server]]
+SERVERS: dict[str, Opened] = {
+    "dovecot": mail_server,
+    "courier": courier_server,
+}
 OF_ITS_PLACE = ("mailbox", "labels", "labelled", "size_bytes", "blob_ref")
 """Fields that an mbox has other values of: folder and marks, and what counts the ends of lines,
 which are two signs on the way of a mail, also within an attached text."""
@@ -169,7 +178,7 @@ class Owner:
         return {(e["stream"], e["key"]): e["data"] for e in lines if "key" in e and "data" in e}
 
 
-def signed_in(server: MailServer) -> imaplib.IMAP4:
+def signed_in(server: Server) -> imaplib.IMAP4:
     """The owner's own mail program."""
     client = imaplib.IMAP4("127.0.0.1", server.port)
     client.login(USER, PASSWORD)
@@ -181,21 +190,22 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else "")
     parser.add_argument("--edits", type=int, default=1_000)
     parser.add_argument("--only", choices=("mails", "edits"))
+    parser.add_argument("--server", choices=SERVERS, default="dovecot")
     options = parser.parse_args()
-    faults = 0
+    faults, opened = 0, SERVERS[options.server]
     with tempfile.TemporaryDirectory() as name:
         if options.only != "edits":
-            faults += _mails(Path(name) / "mails")
+            faults += _mails(Path(name) / "mails", opened)
         if options.only != "mails":
-            faults += _edits(Path(name) / "edits", options.edits)
+            faults += _edits(Path(name) / "edits", opened, options.edits)
     return 1 if faults else 0
 
 
-def _mails(folder: Path) -> int:
+def _mails(folder: Path, opened: Opened) -> int:
     folder.mkdir()
     sample = mailbox()
     box = mailboxes.mbox(sample.path)
-    with mail_server() as server:
+    with opened() as server:
         client = signed_in(server)
         for key in box.keys():  # noqa: SIM118 (it is no mapping)
             raw = re.sub(rb"\r?\n", b"\r\n", ESCAPED.sub(rb"\1", box.get_bytes(key)))
@@ -266,12 +276,22 @@ def _told(data: dict[str, Any]) -> dict[str, Any]:
 class Account:
     """The account as its owner changes it."""
 
-    server: MailServer
+    server: Server
     draw: random.Random
-    folders: list[str] = field(default_factory=lambda: ["INBOX", "Work", "Old", "Trips", JUNK])
+    folders: list[str] = field(default_factory=list[str])
     written: int = 0
     renamed: int = 0
     done: dict[str, int] = field(default_factory=dict[str, int])
+
+    def __post_init__(self) -> None:
+        """Its folders, by the names that the server gives them."""
+        named = ("Work", "Old", "Trips", JUNK)
+        self.folders = ["INBOX", *(f"{self.server.root}{each}" for each in named)]
+
+    @property
+    def edited(self) -> list[str]:
+        """Folders that are renamed and made anew."""
+        return [each for each in self.folders if each not in ("INBOX", self.folders[-1])]
 
     def edit(self, client: imaplib.IMAP4) -> None:
         """Do one thing."""
@@ -324,23 +344,23 @@ class Account:
 
     def rename(self, client: imaplib.IMAP4) -> None:
         """A folder gets another name."""
-        old = self.draw.choice([each for each in self.folders if each not in ("INBOX", JUNK)])
+        old = self.draw.choice(self.edited)
         self.renamed += 1
-        new = f"Folder{self.renamed}"
+        new = f"{self.server.root}Folder{self.renamed}"
         client.select("INBOX")
         client.rename(old, new)
         self.folders[self.folders.index(old)] = new
 
     def make_anew(self, client: imaplib.IMAP4) -> None:
         """A folder with the same name and mails, and another UIDVALIDITY."""
-        name = self.draw.choice([each for each in self.folders if each not in ("INBOX", JUNK)])
+        name, aside = self.draw.choice(self.edited), f"{self.server.root}Aside"
         client.select("INBOX")
-        client.rename(name, "Aside")
+        client.rename(name, aside)
         client.create(name)
-        client.select("Aside")
+        client.select(aside)
         client.copy("1:*", name)
         client.select("INBOX")
-        client.delete("Aside")
+        client.delete(aside)
 
     def mails(self) -> dict[str, frozenset[str]]:
         """What lies there outside of junk: subject, and which marks it has."""
@@ -348,7 +368,7 @@ class Account:
         client = signed_in(self.server)
         for folder in self.folders:
             _, (count,) = client.select(folder, readonly=True)
-            if folder == JUNK or count == b"0":
+            if folder == self.folders[-1] or count == b"0":
                 continue
             _, answers = client.fetch("1:*", "(FLAGS BODY.PEEK[HEADER.FIELDS (SUBJECT)])")
             for each in answers:
@@ -364,10 +384,10 @@ class Account:
         return found
 
 
-def _edits(folder: Path, edits: int) -> int:
+def _edits(folder: Path, opened: Opened, edits: int) -> int:
     folder.mkdir()
     draw, faults, cuts, kills = random.Random(35), 0, 0, 0
-    with mail_server() as server:
+    with opened() as server:
         account = Account(server, draw)
         client = signed_in(server)
         for name in account.folders:

@@ -93,11 +93,15 @@ class TokenAsks:
 
 @dataclass
 class MailServer:
-    """One that runs, and its mailbox as files."""
+    """One that runs, and its mailbox as files.
+
+    Shapes: `root` is what the names of its folders begin with.
+    """
 
     folder: Path
     port: int
     process: subprocess.Popen[bytes] | None = None
+    root: str = ""
 
     @property
     def place(self) -> str:

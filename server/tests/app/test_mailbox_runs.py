@@ -37,6 +37,7 @@ from server.tests.app.importing_here import ImportHere
 from server.tests.app.test_feeding import Fed, a_mail, aged, an_mbox
 from server.tests.cli.import_machine import shared_reader
 from server.tests.feeds.test_feed_states import a_feed
+from tests.courier import CourierServer, courier_server, needs_courier
 from tests.dovecot import PASSWORD, USER, MailServer, mail_server, needs_dovecot
 
 FeedOf = Callable[[str, str], Fed]
@@ -68,7 +69,7 @@ def server() -> Iterator[MailServer]:
 
 
 @contextmanager
-def signed_in(server: MailServer) -> Generator[imaplib.IMAP4]:
+def signed_in(server: MailServer | CourierServer) -> Generator[imaplib.IMAP4]:
     """Its owner's own mail program."""
     with imaplib.IMAP4("127.0.0.1", server.port) as client:
         client.login(USER, PASSWORD)
@@ -194,36 +195,45 @@ def test_what_is_moved_marked_and_deleted_is_followed(
         _follow_what_changes(server, feed_of, monkeypatch)
 
 
-def _follow_what_changes(
-    server: MailServer, feed_of: FeedOf, monkeypatch: pytest.MonkeyPatch
+@needs_courier
+def test_what_changes_is_followed_where_another_program_serves_it(
+    feed_of: FeedOf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    with courier_server() as server:
+        _follow_what_changes(server, feed_of, monkeypatch)
+
+
+def _follow_what_changes(
+    server: MailServer | CourierServer, feed_of: FeedOf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    work, job = f"{server.root}Work", f"{server.root}Job"
     with signed_in(server) as client:
         put(client, "INBOX", range(6))
-        put(client, "Work", range(6, 8))
+        put(client, work, range(6, 8))
     fed = feed_of(server.place, PASSWORD)
     feed_store(fed.stores).change_feed(fed.feed_id, lambda e: replace(e, deletions="follow"))
     assert fed.run().records_new == 8
-    assert {mail["mailbox"] for mail in mails_held(fed)} == {"INBOX", "Work"}
+    assert {mail["mailbox"] for mail in mails_held(fed)} == {"INBOX", work}
     assert all(mail["labels"] == ["Unread"] for mail in mails_held(fed))
     with signed_in(server) as client:
         client.select("INBOX")
         client.store("1:2", "+FLAGS", r"(\Seen \Flagged)")
-        client.copy("3", "Work")
+        client.copy("3", work)
         client.store("3", "+FLAGS", r"(\Deleted)")
         client.store("4", "+FLAGS", r"(\Deleted)")
         client.expunge()
-        client.rename("Work", "Job")
+        client.rename(work, job)
     moved = by_itself(fed)
     assert (moved.code, moved.records_new, moved.records_deleted) == (None, 0, 0)
     assert moved.size_bytes < 6_000  # no body came again
     after = by_itself(fed)
     assert (after.code, after.records_deleted) == (None, 1)
     held = mails_held(fed)
-    assert sorted(str(mail["mailbox"]) for mail in held) == ["INBOX"] * 4 + ["Job"] * 3
+    assert sorted(str(mail["mailbox"]) for mail in held) == ["INBOX"] * 4 + [job] * 3
     assert sum(mail["labels"] == ["Starred"] for mail in held) == 2
     assert compared(fed).differences == []
     with signed_in(server) as client:  # most of all: the owner is asked
-        client.delete("Job")
+        client.delete(job)
         client.select("INBOX")
         client.store("1:*", "+FLAGS", r"(\Deleted)")
         client.expunge()

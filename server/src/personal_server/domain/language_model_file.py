@@ -3,21 +3,24 @@
 Unpacking what the package has takes a second of a processor and 200 MB for that moment.  Of it
 follows a model of 6 MB that says the same: the automaton as the trie that it was made of, and of
 each feature the weights in the languages that know it.  That is kept in the folder of compiled
-modules, for this version of the package and of this module.  Where that folder cannot be written
-to, each process unpacks for itself.
+modules, for this version of the package and of this module, and mapped from there: the memory of
+the system holds the weights once for all processes.  Where that folder cannot be written to, each
+process unpacks for itself.
 """
 
 from __future__ import annotations
 
 import lzma
+import mmap
 import struct
 import sys
 import tempfile
 import zlib
 from array import array
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from importlib.util import cache_from_source, find_spec
 from pathlib import Path
 from typing import Any
@@ -30,6 +33,7 @@ _NEW = f"{_NAME}.new-"
 _FOLDER = Path(cache_from_source(__file__)).parent
 _PACKAGE, _PACKED = "py3langid", Path("data", "model.npz.xz")
 _NUMBER_BYTES = 4
+_PIECE_BYTES = 64 * 1024
 STEPS = 1 << 9
 """Weights are multiples of a 512th, and few of them apart: 32 bits have room for the sum of all."""
 _SUM, _LENGTHS = struct.Struct(">I"), struct.Struct(">10Q")
@@ -44,7 +48,8 @@ class KeptModel:
         stretch of `labels` from its place in `firsts` to the next one, and behind the label at a
         place is the state of the next number.  `fails` says of each state which one its longest
         ending is, `features` which feature ends in it, or 0 for none.  A feature has stretches
-        (`spans`) of `columns` and of its `values` in these, and what is `usual` in all others.
+        (`spans`) of `columns` and of its `values` in these, and what is `usual` in all others;
+        `let_go` leaves what was looked up to the memory of the system.
     Units: weights are logarithms in `STEPS`, from the smallest on.
     """
 
@@ -58,6 +63,7 @@ class KeptModel:
     spans: array[int]
     columns: memoryview
     values: memoryview
+    let_go: Callable[[], None] = lambda: None
 
     @property
     def doubled(self) -> int:
@@ -75,6 +81,7 @@ class KeptModel:
         row, begin, end = self.usual[:], self.spans[feature], self.spans[feature + 1]
         for column, value in zip(self.columns[begin:end], self.values[begin:end], strict=True):
             row[column] = value
+        self.let_go()
         return int.from_bytes(row, sys.byteorder)
 
     def columns_of(self, weights: int) -> list[int]:
@@ -101,7 +108,7 @@ def read_model(folder: Path = _FOLDER) -> KeptModel:
     content = unpacked(packed.read_bytes())
     with suppress(OSError):
         keep(content, path)
-    return _parsed(content)
+    return _parsed(memoryview(content))
 
 
 def _packed() -> Path:
@@ -234,17 +241,26 @@ def keep(content: bytes, path: Path) -> None:
 def kept_in(path: Path) -> KeptModel | None:
     """What was kept, unless it is missing or damaged."""
     try:
-        content = path.read_bytes()
-        (total,) = _SUM.unpack_from(content)
-    except (OSError, struct.error):
+        with path.open("rb") as file:
+            (total,) = _SUM.unpack(file.read(_SUM.size))
+            found = 0
+            while piece := file.read(_PIECE_BYTES):
+                found = zlib.crc32(piece, found)
+            # its place is taken by another file, and this one never changed
+            content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    except (OSError, ValueError, struct.error):
         return None
-    return _parsed(content) if zlib.crc32(memoryview(content)[_SUM.size :]) == total else None
+    if found != total:
+        return None
+    # each look-up has 128 KiB of it mapped around what it asks for
+    let_go = partial(content.madvise, mmap.MADV_DONTNEED)
+    return replace(_parsed(memoryview(content)), let_go=let_go)
 
 
-def _parsed(content: bytes) -> KeptModel:
+def _parsed(content: memoryview) -> KeptModel:
     at, parts = _SUM.size + _LENGTHS.size, list[memoryview]()
     for length in _LENGTHS.unpack_from(content, _SUM.size):
-        parts.append(memoryview(content)[at : at + length])
+        parts.append(content[at : at + length])
         at += length
     codes, begins, usual, labels, firsts, fails, features, spans, columns, values = parts
     return KeptModel(

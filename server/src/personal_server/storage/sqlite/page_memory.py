@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-FEW_KIB = 4_096
+FEW_KIB = 1_024
 
 
 class _WithPragmas(Protocol):

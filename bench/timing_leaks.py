@@ -3,8 +3,9 @@
 For each probe a client asks two things in turn: one that something it may not see would answer, and
 one that nothing would.  Both answers are empty, or (by meaning, `--model`) as long.  The times are
 compared by their ranks (Mann and Whitney), which single slow answers do not disturb: between -3 and
-3 they tell nothing.  Two words differ in what they find among visible records, too: what hidden
-records tell keeps its sign where the words are exchanged (`--exchanged`).
+3 they tell nothing.  The two words are alike in all that a search of visible records makes of them:
+letters, forms, near words and slips, of which no visible record holds any.  What hidden records
+tell keeps its sign where the words are exchanged (`--exchanged`).
 """
 
 from __future__ import annotations
@@ -18,10 +19,11 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from http.client import HTTPConnection
+from itertools import chain
 from pathlib import Path
 from statistics import median
 from time import perf_counter_ns, sleep
@@ -37,6 +39,8 @@ from bench.filling import connect, ingest_lines
 from bench.site import STORES, Site, database
 from personal_server.app.stores import open_stores
 from personal_server.collecting.declarations import declare
+from personal_server.domain.spelling import near_spellings, slips
+from personal_server.domain.word_forms import forms
 from personal_server.settings import Settings
 
 SAMPLES = 2_000
@@ -45,13 +49,14 @@ WARM_UP = 50
 RECORDS = 5_000
 # A record of every so many is among the granted keys, or holds what is probed for.
 EVERY = 50
-HIDDEN, ABSENT = "zebra", "zebro"
-# By meaning both are one token to the model, which would else take longer for one of them.
-MEANT_ABSENT = "piano"
+# Both are one token to the model, too, which would else take longer for one of them.
+HIDDEN, ABSENT = "crops", "claws"
 EMBEDDING_SECONDS = 1_800
 EMITTED_AT = "2026-11-01T00:00:00Z"
 # A search asked again within a minute is not made again: each one leaves out another word.
 NUMBER = "NUMBER"
+# A letter too many: the hidden word is near.
+MISTYPED = "{}x"
 HELD = b"bytes that others know too"
 SOURCE = "https://bench.example/connectors/bench_letters"
 LEXICAL = ["subject", "body"]
@@ -88,6 +93,8 @@ def main() -> int:
     parser.add_argument("--only", default="", help="probes whose name and grant have this pattern")
     parser.add_argument("--exchanged", action="store_true", help="hide what else is absent")
     options = parser.parse_args()
+    if _asked_for(HIDDEN) != _asked_for(ABSENT):
+        sys.exit("the two words are not alike any more: choose others")
     samples: int = options.samples
     console = Console(highlight=False)
     table = Table(title=f"{samples} interleaved samples each; medians in µs")
@@ -100,19 +107,17 @@ def main() -> int:
         tempfile.TemporaryDirectory(prefix="pdpp-timing-") as folder,
     ):
         site = Site(Path(folder), database_url=url)
-        pairs = [(HIDDEN, ABSENT), (HIDDEN, MEANT_ABSENT)]
-        if options.exchanged:
-            pairs = [(absent, hidden) for hidden, absent in pairs]
-        keys = _fill(site, options.records, url, [hidden for hidden, _ in pairs])
+        hidden, absent = (ABSENT, HIDDEN) if options.exchanged else (HIDDEN, ABSENT)
+        keys = _fill(site, options.records, url, hidden)
         if options.model is not None:
             install = site.command("pdpp", "semantic", "install", "--from", str(options.model))
             subprocess.run(install, check=True, capture_output=True)
         grants = _grants(keys)
         with site.serving():
-            probes = _probes(*pairs[0])
+            probes = _probes(hidden, absent)
             if options.model is not None:
                 _wait_until_embedded(site, _grant(site, "fields", grants["fields"]))
-                probes += _meaning_probes(*pairs[1])
+                probes += _meaning_probes(hidden, absent)
             asked = [
                 each for each in probes if re.search(options.only, f"{each.name} {each.grant}")
             ]
@@ -126,6 +131,19 @@ def main() -> int:
                 progress.print(probe.name, probe.grant, *row, sep="  ")
     console.print(table)
     return 0 if worst < 3 else 1
+
+
+def _asked_for(word: str) -> list[tuple[int, ...]]:
+    """How much the word index is asked for where a word is looked for, alone or mistyped."""
+    return [
+        (len(each), _entries([each]), len(near_spellings(each)), len(slipped), _entries(slipped))
+        for each in (word, MISTYPED.format(word))
+        for slipped in (slips(each),)
+    ]
+
+
+def _entries(words: Iterable[str]) -> int:
+    return sum(len(list(chain(found.words, *found.stems.values()))) for found in map(forms, words))
 
 
 def _grants(keys: Sequence[str]) -> dict[str, dict[str, Any]]:
@@ -148,8 +166,7 @@ def _probes(hidden: str, absent: str) -> list[Probe]:
         "phrase": "%22grey+{}%22",
         "word 32 times": "+".join(["{}"] * 32),
         "30 words": many,
-        # a letter too many: the hidden word is near
-        "mistyped": "{}x",
+        "mistyped": MISTYPED,
         "most words": "{}+{}1+{}2",
     }
     asked = {name: f"/v1/search?q={text}+-x{NUMBER}" for name, text in asked.items()}
@@ -219,7 +236,7 @@ def _z(one: Sequence[int], other: Sequence[int]) -> float:
     return (ranks - n * (n + m + 1) / 2) / math.sqrt(n * m * (n + m + 1) / 12)
 
 
-def _fill(site: Site, records: int, database_url: str | None, hidden: Sequence[str]) -> list[str]:
+def _fill(site: Site, records: int, database_url: str | None, hidden: str) -> list[str]:
     """Letters, some of which hold what is probed for where no grant shows it; the granted keys."""
     words, keys = Words(7), [f"l{number}" for number in range(0, records, EVERY)]
     settings = Settings(data_dir=site.data_dir, database_url=database_url)
@@ -238,20 +255,17 @@ def _fill(site: Site, records: int, database_url: str | None, hidden: Sequence[s
     return keys
 
 
-def _letter(
-    number: int, words: Words, reference: dict[str, Any], hidden: Sequence[str]
-) -> dict[str, Any]:
+def _letter(number: int, words: Words, reference: dict[str, Any], hidden: str) -> dict[str, Any]:
     body, holds = words.text(80), number % EVERY == 1
     if holds:
-        for word in dict.fromkeys(hidden):
-            body += f" grey {word} " + " ".join(f"{word}{n}" for n in range(30))
+        body += f" grey {hidden} " + " ".join(f"{hidden}{n}" for n in range(30))
     letter: dict[str, Any] = {
         "id": f"l{number}",
         # what holds the words was sent before the time that is granted
         "sent_at": f"{2025 if holds else 2026}-{number % 9 + 1:02}-{number % 27 + 1:02}T08:00:00Z",
         "subject": words.text(5),
         "body": body,
-        "topic": hidden[0] if holds else "weather",
+        "topic": hidden if holds else "weather",
         "folder": "kept" if number % EVERY == 0 else "rest",
         "size": number,
     }

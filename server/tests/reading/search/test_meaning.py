@@ -8,7 +8,7 @@ from urllib.parse import quote
 import pytest
 
 from pdpp_kernel.vectors import Passage
-from personal_server.reading import search
+from personal_server.reading import found_hits
 from personal_server.storage.ports.whole_store import RecordStore
 from server.tests.resource_server.door import Door, Reply
 from server.tests.resource_server.journal import (
@@ -111,7 +111,7 @@ def test_nothing_is_compared_where_words_are_enough(
     write(door.store, DIARY, "entries", [storm | {"id": "n2"}])
     for most, found in ((3, True), (2, False)):
         door = Door(door.store, embedder=Embedder())
-        monkeypatch.setattr(search, "JOINED_HITS", most)
+        monkeypatch.setattr(found_hits, "JOINED_HITS", most)
         reply = ask(door, "rain", "hybrid")
         assert ((LETTERS, "n1") in keys(reply)) is found
         assert recall(reply)["unembedded_record_count"] == 1

@@ -1,0 +1,136 @@
+"""What a search shows of the records that it found, and what is logged of them.
+
+Rule: every record is read and authorized anew when it is shown.
+Source: docs/contract/resource-server.md 11.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from pdpp_kernel.criteria import Condition, WordQuery
+from pdpp_kernel.record import StoredRecord
+from personal_server.domain.authority import ReadableSource, ReadAuthority
+from personal_server.domain.disclosure import Disclosed
+from personal_server.enforcement.authorized_reads import AuthorizedRead, neighbours_plan
+from personal_server.enforcement.queries import SearchQuery
+from personal_server.enforcement.rows import Neighbours
+from personal_server.enforcement.search import searchable_fields
+from personal_server.enforcement.search_hits import (
+    FoundPassage,
+    RetrievalMode,
+    SearchResult,
+    disclose_context,
+    disclose_hit,
+    naming_conversations,
+    spoken_fields,
+)
+from personal_server.enforcement.semantic_queries import meaning_fields
+from personal_server.reading.empty_answers import Emptiness, explain_empty
+from personal_server.reading.freshness import ShownFreshness
+from personal_server.storage.ports.snapshots import ReadSnapshot
+
+# A page of hits ends early when so much text was looked at for it.
+PAGE_TEXT_CHARS = 1 << 25
+
+
+@dataclass(frozen=True, slots=True)
+class SoughtHit:
+    """By what a hit was found; `written`: how the caller wrote the words, where it says which;
+    `is_lean`: the caller counts characters.
+    """
+
+    words: WordQuery
+    passage: FoundPassage | None = None
+    mode: RetrievalMode = "lexical"
+    written: Sequence[str] | None = None
+    is_lean: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ShownHits:
+    """The hits of a page, each already JSON, where they are, and how far the ranking was read.
+
+    Shapes: `places` holds the source and the key of each hit, `beside` those of neighbours in its
+        conversation that hits tell of.
+    """
+
+    hits: list[msgspec.Raw]
+    places: list[tuple[ReadableSource, str]]
+    beside: list[tuple[ReadableSource, str]]
+    end: int
+
+    @property
+    def sources(self) -> list[ReadableSource]:
+        """The source of each hit."""
+        return [source for source, _ in self.places]
+
+
+def shown_hit(
+    snapshot: ReadSnapshot,
+    authority: ReadAuthority,
+    source: ReadableSource,
+    row: StoredRecord,
+    sought: SoughtHit,
+) -> tuple[SearchResult | None, list[tuple[ReadableSource, str]]]:
+    """A hit, and the neighbours in its conversation that it tells of."""
+    hit = disclose_hit(
+        *(authority, source, row, sought.words, sought.passage, sought.mode, sought.written),
+        is_lean=sought.is_lean,
+    )
+    if hit is None:
+        return None, []
+    plan = neighbours_plan(source, row)
+    neighbours = Neighbours() if plan is None else snapshot.neighbours(plan)
+    hit.context = disclose_context(source, neighbours)
+    return hit, [(source, each.key) for each in neighbours.rows]
+
+
+def disclosed_hits(shown: Sequence[tuple[ReadableSource, str]]) -> list[Disclosed]:
+    """Which records of which sources were shown, and which of their fields a hit may show."""
+    sources = {source.order: source for source, _ in shown}
+    keys: dict[tuple[str, str], list[str]] = {}
+    for source, key in shown:
+        keys.setdefault(source.order, []).append(key)
+    return [
+        Disclosed(sources[order], _hit_fields(sources[order]), len(found), tuple(found))
+        for order, found in ((order, dict.fromkeys(each)) for order, each in sorted(keys.items()))
+    ]
+
+
+def found_nothing(sources: Sequence[ReadableSource]) -> list[Disclosed]:
+    """A search whose words nothing holds, once for each grant: many of them are a way to probe."""
+    by_grant = {source.grant_id: source for source in reversed(sources)}
+    return [Disclosed(source, (), 0) for source in by_grant.values()]
+
+
+def _hit_fields(source: ReadableSource) -> tuple[str, ...]:
+    """The fields that a hit may show."""
+    declared = source.declared
+    named = {*searchable_fields(source), *meaning_fields(source)}
+    named |= {declared.title_field, declared.event_time_field}
+    named |= {declared.event_end_field, declared.whole_days_field}
+    if declared.conversation_field is not None:
+        named |= {declared.conversation_field, *spoken_fields(source)}
+    named |= {*declared.fields_with_role("author"), *naming_conversations(source)}
+    return tuple(name for name in source.fields if name in named)
+
+
+def explain_search(
+    snapshot: ReadSnapshot,
+    read: AuthorizedRead[Any],
+    asked: Sequence[tuple[Condition, ...]],
+    freshness: ShownFreshness | None,
+) -> Emptiness:
+    """Sources that meet the conditions of the first one speak for the search."""
+    alike = [s for s, conditions in zip(read.sources, asked, strict=True) if conditions == asked[0]]
+    return explain_empty(snapshot, alike, asked[0], read.warnings, freshness)
+
+
+def clocks_meta(query: SearchQuery) -> dict[str, object]:
+    """Whose days and clocks are meant, where somebody said it."""
+    return {} if query.time_zone is None else {"time_zone": query.time_zone}

@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import argparse
 import imaplib
-import json
 import mailbox as mailboxes
 import os
 import random
@@ -38,6 +37,7 @@ from email.message import EmailMessage
 from pathlib import Path
 from typing import Any
 
+from bench.fed_terminal import FedTerminal
 from bench.samples import mailbox
 from bench.site import Site
 from personal_server.app.feeding import feed_store
@@ -112,25 +112,11 @@ class Wire:
 
 
 @dataclass
-class Owner:
+class Owner(FedTerminal):
     """The owner at a terminal, with one server's data."""
 
-    site: Site
     wire: Wire
     feed: str = USER
-
-    def pdpp(self, *arguments: str, typed: str = "") -> Any:
-        """What a command prints as JSON."""
-        done = subprocess.run(
-            self.site.command("pdpp", *arguments, "--json"),
-            input=typed,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        if done.returncode not in (0, 65):
-            sys.exit(f"pdpp {arguments} ended with {done.returncode}: {done.stderr}{done.stdout}")
-        return json.loads(done.stdout)
 
     def follow(self, *options: str) -> None:
         """Add the account."""
@@ -169,13 +155,8 @@ class Owner:
                 store.change_feed(each.feed_id, lambda e: replace(e, state="waiting", holder=None))
 
     def records(self) -> dict[tuple[str, str], dict[str, Any]]:
-        """All records, as `pdpp export` writes them."""
-        path = self.site.folder / "export.ndjson"
-        command = self.site.command("pdpp", "export", "--format", "ndjson", str(path))
-        subprocess.run(command, check=True, capture_output=True)
-        lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-        path.unlink()
-        return {(e["stream"], e["key"]): e["data"] for e in lines if "key" in e and "data" in e}
+        """All records, by stream and key."""
+        return {(line["stream"], line["key"]): line["data"] for line in self.lines()}
 
 
 def signed_in(server: Server) -> imaplib.IMAP4:

@@ -35,10 +35,16 @@ class ImportHere(ImportCommand):
         return cls(settings.data_dir / FOLDER, {}, stores)
 
     def __call__(
-        self, feed_id: str, paths: Sequence[Path], within: Path, account: str | None
+        self,
+        feed_id: str,
+        paths: Sequence[Path],
+        within: Path,
+        account: str | None,
+        *,
+        lists: bool = False,
     ) -> Mapping[str, Any]:
         command = import_command(self._opened, shared_reader, FixedZone("UTC"))
-        wanted = WantedImport(list(map(str, paths)), str(within), account, {})
+        wanted = WantedImport(list(map(str, paths)), str(within), account, {}, lists)
         with (
             self._claimed(feed_id),
             redirect_stdout(io.StringIO()) as printed,

@@ -25,7 +25,8 @@ from personal_server.app.mailbox_runs import MailPlace
 from personal_server.app.oauth_access import OAuthAccess
 from personal_server.app.stores import Stores, open_stores
 from personal_server.feeds.feed_states import FeedState
-from personal_server.feeds.fetched_batches import ADDRESS_BOOKS, CALENDARS, FOLLOW, FetchTrouble
+from personal_server.feeds.fetched_batches import ADDRESS_BOOKS, CALENDARS, FetchTrouble
+from personal_server.feeds.followed_folders import FOLLOW
 from personal_server.feeds.wanted_accounts import SeenFolder, WantedAccount, chosen_folders
 from personal_server.settings import Settings
 from personal_server.storage.feed_rows import FeedRow

@@ -11,7 +11,7 @@ import subprocess
 import sysconfig
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from email.message import EmailMessage
@@ -30,6 +30,7 @@ from personal_server.feeds import feed_ledger
 from personal_server.feeds.feed_engine import FeedEngine
 from personal_server.feeds.feed_runs import FolderRuns, RunResult
 from personal_server.feeds.fetched_batches import FetchedBatches, FetchTrouble
+from personal_server.feeds.followed_folders import EMPTIED, FOLLOW, KEEP, MOST_GONE
 from personal_server.feeds.import_reports import TOO_SLOW
 from personal_server.feeds.watched_folders import FolderLayout, layout_of
 from personal_server.settings import Settings, command_environment
@@ -89,8 +90,13 @@ class Fed:
             return check_feed(self.feed, self.stores, reader, "UTC")
 
 
+class NoRecords:
+    def delete(self, account: str, stream: str, keys: Iterable[str]) -> int:
+        raise AssertionError(account, stream, list(keys))
+
+
 class Watch(Protocol):
-    def __call__(self, folder: Path, *, apart: bool = False) -> Fed:
+    def __call__(self, folder: Path, *, apart: bool = False, deletions: str = KEEP) -> Fed:
         """A feed of this folder; `apart`: each import is a process, as under a server."""
         ...
 
@@ -104,9 +110,9 @@ def settings(tmp_path: Path) -> Settings:
 def watch(settings: Settings) -> Iterator[Watch]:
     with open_stores(settings, serving=False) as stores:
 
-        def watched(folder: Path, *, apart: bool = False) -> Fed:
+        def watched(folder: Path, *, apart: bool = False, deletions: str = KEEP) -> Fed:
             feed = a_feed(place=str(folder), layout=layout_of(folder), due_at_ns=stores.clock())
-            feed_store(stores).add_feed(feed)
+            feed_store(stores).add_feed(replace(feed, deletions=deletions))
             own, here = ImportCommand.of(settings), ImportHere.over(stores, settings)
             engine = feed_engine(settings, stores, own if apart else here)
             return Fed(stores, engine, feed.feed_id)
@@ -399,9 +405,14 @@ def test_of_several_items_the_slow_one_costs_itself_only(watch: Watch, tmp_path:
         os.utime(folder / f"{name}.mbox", (1, 1))
 
     def importer(
-        feed_id: str, paths: Sequence[Path], within: Path, account: str | None
+        feed_id: str,
+        paths: Sequence[Path],
+        within: Path,
+        account: str | None,
+        *,
+        lists: bool = False,
     ) -> Mapping[str, Any]:
-        del feed_id, within, account
+        del feed_id, within, account, lists
         asked.append([each.stem for each in paths])
         if "slow" in asked[-1]:
             return {"error": {"code": TOO_SLOW}}
@@ -410,7 +421,8 @@ def test_of_several_items_the_slow_one_costs_itself_only(watch: Watch, tmp_path:
     fed = watch(folder)
     store = feed_store(fed.stores)
     clock = iter(range(fed.stores.clock(), fed.stores.clock() + 10**15, 10**14))
-    runs = FolderRuns(store, importer, tmp_path / "staging", "1", lambda: next(clock))
+    records = NoRecords()
+    runs = FolderRuns(store, importer, records, tmp_path / "staging", "1", lambda: next(clock))
     runs.run(fed.feed, retries=False)  # they settle
     first = runs.run(fed.feed, retries=False)
     assert (first.code, first.needs_owner, first.rejected) == (TOO_SLOW, False, 0)
@@ -457,3 +469,65 @@ def test_a_link_in_the_place_of_the_folder_is_not_followed(
     report = importer(fed.feed_id, [folder / "mail.mbox"], folder, None)
     assert report.get("imports", []) == []
     assert fed.held() == {}
+
+
+def a_vault(folder: Path, names: Iterable[str]) -> None:
+    (folder / ".obsidian").mkdir(parents=True, exist_ok=True)
+    for name in names:
+        aged(folder / f"{name}.md", f"About {name}.".encode())
+
+
+def noted(fed: Fed) -> set[str]:
+    with fed.stores.records.snapshot() as snapshot:
+        (account,) = [each.connection_id for each in snapshot.connections()]
+        return {str(each.data["path"]) for each in snapshot.export(account, "notes")}
+
+
+def test_notes_that_went_from_a_vault_go_where_that_is_followed(
+    watch: Watch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also what was there before; never what another import brought into the account."""
+    vault = tmp_path / "Vault"
+    a_vault(vault, "abcd")
+    fed = watch(vault, deletions=FOLLOW)
+    settled(fed, monkeypatch)
+    others = aged(tmp_path / "Other" / "of another.md", b"Other")
+    (account,) = fed.feed.connection_ids
+    ImportHere.over(fed.stores, Settings(data_dir=tmp_path / "data", time_zone="UTC"))(
+        "fee_other", [others], others.parent, account
+    )
+    (vault / "a.md").rename(vault / "other.md")
+    (vault / "b.md").unlink()
+    result = settled(fed, monkeypatch)
+    assert (result.code, result.records_new, result.records_deleted) == (None, 1, 2)
+    assert noted(fed) == {"c.md", "d.md", "other.md", "of another.md"}
+    assert [each.reason for each in fed.check().differences] == ["extra 1"]
+    assert not fed.check().is_short
+    # a note that cannot be read keeps all that was here
+    aged(vault / "c.md", b"\0" * 9 * 1024 * 1024)
+    (vault / "d.md").unlink()
+    assert settled(fed, monkeypatch).records_deleted == 0
+    aged(vault / "c.md", b"Again")
+    assert settled(fed, monkeypatch).records_deleted == 1
+    assert noted(fed) == {"c.md", "other.md", "of another.md"}
+
+
+def test_a_vault_that_is_nearly_emptied_asks_its_owner_first(
+    watch: Watch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    vault, names = tmp_path / "Vault", [f"n{number}" for number in range(MOST_GONE + 2)]
+    a_vault(vault, names)
+    fed = watch(vault, deletions=FOLLOW)
+    settled(fed, monkeypatch)
+    for name in names[1:]:
+        (vault / f"{name}.md").unlink()
+    fed.engine.run(fed.feed_id)
+    looked = fed.engine.run(fed.feed_id)
+    assert looked is not None
+    assert (looked.code, looked.needs_owner, looked.records_deleted) == (EMPTIED, True, 0)
+    assert len(noted(fed)) == len(names)
+    feed_store(fed.stores).change_feed(fed.feed_id, lambda feed: replace(feed, state="waiting"))
+    asked = fed.run()
+    assert (asked.code, asked.records_deleted) == (None, len(names) - 1)
+    assert noted(fed) == {"n0.md"}
+    assert fed.check().differences == []

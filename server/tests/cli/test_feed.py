@@ -89,6 +89,16 @@ def test_what_no_feed_can_be_is_refused(
     assert commands.run("add", tmp_path / "Downloads", *options) == 64
 
 
+def test_deletions_are_followed_of_notes_alone(commands: Commands, tmp_path: Path) -> None:
+    downloads, vault = tmp_path / "Downloads", tmp_path / "Vault"
+    for each in (downloads, vault / ".obsidian"):
+        each.mkdir(parents=True)
+    assert commands.run("add", downloads, "--deletions", "follow") != 0
+    assert commands.run("add", vault, "--deletions", "always") != 0
+    assert commands.json("add", downloads)["deletions"] == "keep"
+    assert commands.json("add", vault, "--deletions", "follow")["deletions"] == "follow"
+
+
 def test_the_data_of_the_server_and_what_is_no_folder_are_not_watched(
     commands: Commands, tmp_path: Path
 ) -> None:

@@ -37,14 +37,8 @@ from personal_server.feeds import feed_states
 from personal_server.feeds.feed_schedule import USUAL_EVERY_SECONDS
 from personal_server.feeds.feed_sentences import what_to_do
 from personal_server.feeds.feed_states import SIGN_IN_REFUSED, FeedState
-from personal_server.feeds.fetched_batches import (
-    ADDRESS_BOOKS,
-    CALENDARS,
-    DAV_KINDS,
-    FOLLOW,
-    KEEP,
-    FetchTrouble,
-)
+from personal_server.feeds.fetched_batches import ADDRESS_BOOKS, CALENDARS, DAV_KINDS, FetchTrouble
+from personal_server.feeds.followed_folders import FOLLOW, KEEP
 from personal_server.feeds.mail_providers import (
     MailProvider,
     Password,

@@ -27,11 +27,11 @@ from personal_server.feeds.feed_runs import FeedImporter, RunResult
 from personal_server.feeds.fetched_batches import (
     ADDRESS_BOOKS,
     CALENDARS,
-    FOLLOW,
     NEEDS_OWNER,
     FetchedBatches,
     FetchTrouble,
 )
+from personal_server.feeds.followed_folders import FOLLOW
 from personal_server.storage.feed_rows import FeedItemRow, FeedRow
 from personal_server.storage.ports.feed_stores import FeedStore
 

@@ -57,14 +57,20 @@ class ImportCommand:
         return cls(settings.data_dir / FOLDER, command_environment(settings))
 
     def __call__(
-        self, feed_id: str, paths: Sequence[Path], within: Path, account: str | None
+        self,
+        feed_id: str,
+        paths: Sequence[Path],
+        within: Path,
+        account: str | None,
+        *,
+        lists: bool = False,
     ) -> Mapping[str, Any]:
         """What it printed; nothing where it was ended, and why where it took too long.
 
         Raises: PutOff.
         """
         texts, environment = list(map(str, paths)), dict(self.environment)
-        wanted = WantedImport(texts, str(within), account, environment)
+        wanted = WantedImport(texts, str(within), account, environment, lists)
         with self._claimed(feed_id) as claim, self._started(claim) as process:
             with suppress(BrokenPipeError):
                 process.requests.write(msgspec.msgpack.encode(wanted))

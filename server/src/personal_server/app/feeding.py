@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import version
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from pdpp_sources.reader_process import WORKER as READER
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
 
 FEEDING_SECONDS = 2.0
 KIND = "folder"
+DELETED_AT_ONCE = 200
 
 
 def feed_store(stores: Stores) -> FeedStore:
@@ -56,7 +58,12 @@ def feed_engine(settings: Settings, stores: Stores, importer: ImportCommand) -> 
     """What runs the feeds of this data directory."""
     store = feed_store(stores)
     folders = FolderRuns(
-        store, importer, settings.data_dir / FOLDER, version("pdpp-sources"), stores.clock
+        store,
+        importer,
+        _FolderRecords(stores),
+        settings.data_dir / FOLDER,
+        version("pdpp-sources"),
+        stores.clock,
     )
     holder = f"{socket.gethostname()}:{os.getpid()}:{stores.random_bytes(4).hex()}"
     mailboxes = mailbox_runs(settings, stores, importer)
@@ -97,6 +104,25 @@ def dav_runs(settings: Settings, stores: Stores, importer: ImportCommand) -> Dav
 
 def _fed_records(stores: Stores, source: str) -> FedRecords:
     return FedRecords(stores.records, source, stores.clock, stores.random_bytes)
+
+
+@dataclass(frozen=True, slots=True)
+class _FolderRecords:
+    """Records of the accounts that folders fill."""
+
+    stores: Stores
+
+    def delete(self, account: str, stream: str, keys: Iterable[str]) -> int:
+        """As the source of the account declares them; none of an account that went."""
+        with self.stores.records.snapshot() as snapshot:
+            there = {each.connection_id: each.connector_key for each in snapshot.connections()}
+        if account not in there:
+            return 0
+        records, waiting = _fed_records(self.stores, there[account]), iter(keys)
+        count = 0
+        while part := list(islice(waiting, DELETED_AT_ONCE)):
+            count += records.delete(account, stream, part)
+        return count
 
 
 @dataclass(frozen=True, slots=True)

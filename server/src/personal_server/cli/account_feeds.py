@@ -31,6 +31,7 @@ from personal_server.app.stores import open_stores
 from personal_server.cli.feed_lines import (
     Flag,
     deleted_there,
+    deletions_of,
     feed_json,
     feed_named,
     folders_of,
@@ -41,7 +42,7 @@ from personal_server.cli.feed_lines import (
 from personal_server.cli.kept_data import open_kept_stores
 from personal_server.cli.oauth_sign_ins import OAuthOptions, ends_hint, signed_in
 from personal_server.cli.server_settings import settings_or_exit
-from personal_server.feeds.fetched_batches import ADDRESS_BOOKS, CALENDARS, FOLLOW, KEEP
+from personal_server.feeds.fetched_batches import ADDRESS_BOOKS, CALENDARS
 
 
 @dataclass(frozen=True)
@@ -134,7 +135,7 @@ def add_mailbox(
         name=options.name,
         account=options.connection,
         every_seconds=seconds_of(options.every),
-        deletions=_deletions(deletions),
+        deletions=deletions_of(deletions),
         chosen=tuple(folder or ()),
     )
     hint = f"Folders: {folders_of(feed)}. Deleted there: {deleted_there(feed)}."
@@ -218,7 +219,7 @@ def _add_dav(
         name=options.name,
         account=options.connection,
         every_seconds=seconds_of(options.every, USUAL_DAV_SECONDS),
-        deletions=_deletions(deletions),
+        deletions=deletions_of(deletions),
     )
     hint = f"Deleted there: {deleted_there(feed)}."
     if place.is_plain:
@@ -247,20 +248,6 @@ def _add(
     words().print(plain(f"{row.name}: the server fetches what is new from {host}."))
     words().print(hint, markup=False)
     words().print(f"Now: pdpp feed run {spelled(row.name)}", markup=False)
-
-
-def _deletions(given: str | None) -> str:
-    """What becomes of records of what is deleted in the account.  Raises: CommandError."""
-    if given is None and sys.stdin.isatty():
-        words().print("What you delete there: should it be deleted here too? [y/N]")
-        given = FOLLOW if input().strip().lower() in ("y", "yes") else KEEP
-    if given not in (None, KEEP, FOLLOW):
-        raise CommandError(
-            "usage",
-            "Deleted records are either kept here, or deleted here too.",
-            "--deletions keep|follow",
-        )
-    return given or KEEP
 
 
 def _typed_password() -> str:

@@ -28,6 +28,7 @@ from personal_server.cli.feed_checks import FeedComparison, check_feed, check_ma
 from personal_server.cli.feed_lines import (
     Flag,
     deleted_there,
+    deletions_of,
     feed_json,
     feed_named,
     folders_of,
@@ -44,7 +45,8 @@ from personal_server.feeds.feed_runs import RunResult
 from personal_server.feeds.feed_sentences import advice, what_to_do
 from personal_server.feeds.feed_states import FeedState
 from personal_server.feeds.feed_trouble import trouble_of
-from personal_server.feeds.fetched_batches import DAV_KINDS, KEEP
+from personal_server.feeds.fetched_batches import DAV_KINDS
+from personal_server.feeds.followed_folders import KEEP
 from personal_server.feeds.watched_folders import FolderLayout, FolderTrouble, layout_of
 from personal_server.storage.feed_rows import FeedRow, FeedRunRow
 
@@ -65,6 +67,7 @@ def add(
     name: str | None = None,
     connection: str | None = None,
     layout: str | None = None,
+    deletions: str | None = None,
     every: str | None = None,
     json: Flag = False,
 ) -> None:
@@ -82,6 +85,10 @@ def add(
     layout
         Of a folder: exports (each file is an export), or maildir, profile or tree (the folder is
         one). Default: by what lies there.
+    deletions
+        Of a folder of notes (tree): keep records of notes that are deleted or renamed there, or
+        follow, to delete them here too. Of a mailbox: what becomes of mails deleted there.
+        Default: your answer in a terminal, else keep.
     every
         How often to look, such as 30s, 5m, 1h. Default: 60s.
     json
@@ -91,7 +98,7 @@ def add(
         from personal_server.cli.account_feeds import MailboxOptions, add_mailbox  # noqa: PLC0415
 
         options = MailboxOptions(name=name, connection=connection, every=every, json=json)
-        add_mailbox(str(place), options=options)
+        add_mailbox(str(place), deletions=deletions, options=options)
         return
     settings = settings_or_exit()
     folder = _folder(place, settings.data_dir)
@@ -109,6 +116,7 @@ def add(
         layout=chosen,
         account=connection,
         every_seconds=seconds_of(every),
+        deletions=_deletions(deletions, chosen),
     )
     with open_stores(settings, serving=False) as stores:
         row = new.added(stores)
@@ -118,7 +126,7 @@ def add(
     words().print(plain(f"{row.name}: the server looks at this folder ({row.layout})."))
     words().print(
         "It runs while `pdpp serve` runs; nothing is ever changed in the folder, and what is"
-        " deleted there stays in your records.\nNow: pdpp feed run " + spelled(row.name),
+        f" deleted there {_fate(row)}.\nNow: pdpp feed run {spelled(row.name)}",
         markup=False,
     )
 
@@ -297,6 +305,26 @@ def _folder(folder: Path, data_dir: Path) -> Path:
     return resolved
 
 
+def _deletions(given: str | None, layout: FolderLayout) -> str:
+    """What becomes of records of notes that go; of other folders, all stay.  Raises: CommandError.
+
+    A file that is cleared out of Downloads is no reason to lose what it brought.
+    """
+    if layout is FolderLayout.TREE:
+        return deletions_of(given)
+    if given not in (None, KEEP):
+        raise CommandError(
+            "usage",
+            "Only of a folder of notes (tree) can deletions be followed.",
+            "Leave out --deletions: what is deleted in this folder stays in your records.",
+        )
+    return KEEP
+
+
+def _fate(row: FeedRow) -> str:
+    return "stays in your records" if row.deletions == KEEP else "is deleted from your records"
+
+
 def _rejected(stores: Stores, row: FeedRow) -> Sequence[tuple[str, str]]:
     """The items that were not read, each with its code."""
     lines = feed_store(stores).feed_items(row.feed_id)
@@ -314,8 +342,9 @@ def _facts(
     yield "place", f"{row.place} ({row.layout})"
     if row.kind == MAILBOX:
         yield "folders", folders_of(row)
-    if row.kind != KIND:
+    if row.kind != KIND or row.layout == FolderLayout.TREE:
         yield "deleted there", deleted_there(row)
+    if row.kind != KIND:
         yield "password", password_place(kept)
         if row.sign_in_ends_ns:
             yield "sign-in ends", minute(row.sign_in_ends_ns)

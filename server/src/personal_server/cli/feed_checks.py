@@ -7,7 +7,7 @@ Source: docs/contract/feeds.md 7.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -22,7 +22,8 @@ from personal_server.cli.known_tables import known_table
 from personal_server.cli.record_comparison import ComparedItem, RecordComparison
 from personal_server.feeds.feed_ledger import Difference, ItemState, differences
 from personal_server.feeds.feed_runs import RunResult
-from personal_server.feeds.fetched_batches import FOLLOW, FetchTrouble
+from personal_server.feeds.fetched_batches import FetchTrouble
+from personal_server.feeds.followed_folders import FOLLOW
 from personal_server.feeds.watched_folders import WHOLE, FolderLayout, FolderTrouble, look_at
 from personal_server.storage.feed_rows import FeedRow
 from personal_server.storage.ports.whole_store import RecordStore
@@ -72,8 +73,25 @@ def check_feed(feed: FeedRow, stores: Stores, reader: ReaderProcess, zone: str) 
             path = folder if item.name == WHOLE else folder / item.name
             wanted = Wanted(zone=zone, within=folder)
             records = records_of(stores.records, reader, path, wanted, item.name, found)
-            found.note(item.name, comparison.look_for(records))
+            if feed.deletions != FOLLOW:
+                found.note(item.name, comparison.look_for(records))
+                continue
+            found.note(item.name, comparison.compare(records))
+            found.differences += _beside_folder(comparison, line.record_keys)
     return found
+
+
+def _beside_folder(comparison: RecordComparison, named: Collection[str]) -> Iterator[Difference]:
+    """Records of the accounts that the folder does not hold, by kind."""
+    brought, known = set(named), comparison.streams()
+    for source, stream in known:
+        gone = extra = 0
+        for account, keys in comparison.beside_in(source, stream):
+            count = sum(f"{account}/{stream}/{key}" in brought for key in keys)
+            gone, extra = gone + count, extra + len(keys) - count
+        for reason, count in ((ItemState.GONE, gone), (EXTRA, extra)):
+            if count:
+                yield Difference(stream, f"{reason} {count}")
 
 
 def check_mailbox(

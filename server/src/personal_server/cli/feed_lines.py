@@ -6,6 +6,7 @@ Source: docs/contract/feeds.md 7 and 8.
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Annotated
@@ -14,6 +15,7 @@ from cyclopts import Parameter
 
 from pdpp_kernel.values import instant_text
 from pdpp_mcp_server.commands.failures_shown import CommandError
+from pdpp_mcp_server.commands.tables import words
 from personal_server.app.account_sign_ups import NewFeed
 from personal_server.app.feed_secrets import FILE, PasswordPlace
 from personal_server.app.feeding import feed_store
@@ -24,7 +26,7 @@ from personal_server.feeds.feed_schedule import (
     USUAL_EVERY_SECONDS,
 )
 from personal_server.feeds.feed_trouble import trouble_of
-from personal_server.feeds.fetched_batches import FOLLOW
+from personal_server.feeds.followed_folders import FOLLOW, KEEP
 from personal_server.storage.feed_rows import FeedRow, FeedRunRow
 
 Flag = Annotated[bool, Parameter(negative="")]
@@ -109,3 +111,17 @@ def _run_json(run: FeedRunRow) -> dict[str, object]:
     }
     moments = {"began_at": run.began_at_ns, "ended_at": run.ended_at_ns}
     return members | {name: instant_text(at_ns) for name, at_ns in moments.items()}
+
+
+def deletions_of(given: str | None) -> str:
+    """What becomes of records of what is deleted in the place.  Raises: CommandError."""
+    if given is None and sys.stdin.isatty():
+        words().print("What you delete there: should it be deleted here too? [y/N]")
+        given = FOLLOW if input().strip().lower() in ("y", "yes") else KEEP
+    if given not in (None, KEEP, FOLLOW):
+        raise CommandError(
+            "usage",
+            "Deleted records are either kept here, or deleted here too.",
+            "--deletions keep|follow",
+        )
+    return given or KEEP

@@ -61,6 +61,7 @@ from personal_server.collecting.imports import (
     ImportTally,
     connection_for,
 )
+from personal_server.collecting.listed_records import ListedRecords
 from personal_server.collecting.survey import survey
 from personal_server.domain.declaration_document import parse_declaration
 
@@ -88,11 +89,14 @@ class ProgramOptions:
         terminal, stop instead of making a new account. Default: at a terminal.
     fed
         A feed runs this import, and says itself how fresh the account is.
+    lists
+        Read whole what was begun, and name every record in the report.
     """
 
     within: Path | None = None
     ask: Annotated[bool | None, Parameter(negative="--no-ask")] = None
     fed: Annotated[bool, Parameter(negative="", show=False)] = False
+    lists: Annotated[bool, Parameter(negative="", show=False)] = False
 
 
 @Parameter(name="*")
@@ -191,8 +195,9 @@ def import_command(
                 "Run `pdpp import PATH`. `pdpp sources` lists what can be imported.",
             )
         form = form or FormatOptions()
-        options, within = table or TableOptions(), program.within if program else None
-        ask, is_fed = (program.ask, program.fed) if program else (None, False)
+        options, within = table or TableOptions(), program and program.within
+        program = program or ProgramOptions()
+        ask, is_fed = program.ask, program.fed
         if options.replace:
             check_replace(yes=options.yes, dry_run=dry_run)
         chosen = zone_for(zone, owner_zone, may_ask=not (json or dry_run))
@@ -213,6 +218,7 @@ def import_command(
             run = _Import(
                 reader, wanted, connection, opener, ImportReport(), json, options, is_plain, belongs
             )
+            run = replace(run, lists=program.lists)
             done = run.each(whole_exports(archives_first(paths)))
         if json:
             report = done.as_json()
@@ -292,6 +298,7 @@ class _Import:
     options: TableOptions
     is_plain: bool  # nothing was chosen, which an own export needs
     belongs: Belongs | None = None
+    lists: bool = False
 
     def each(self, exports: Iterable[tuple[Path, ...]]) -> ImportReport:
         """Import all. Raises: CommandError for options that fit none; StorageUnavailable."""
@@ -440,8 +447,11 @@ class _Path:
                 "name": connection.display_name,
             }
             whole = self.command.options.replace
+            listed = ListedRecords() if self.command.lists else None
             try:
-                run = ImportRun(ports, reading, connection, declaration, is_whole=whole)
+                run = ImportRun(
+                    ports, reading, connection, declaration, is_whole=whole, listed=listed
+                )
                 tally = _run_through(run, reading.seen.begins_at, contents.total_bytes)
                 _read_texts(run, self.command.reader)
                 agreed = whole and tally.absent > 0 and may_delete(tally, self.command.options.yes)
@@ -458,7 +468,8 @@ class _Path:
         if why_new and target:
             words().print(f"  A new account, {target['name']}: {why_new}.", markup=False)
             target |= {"is_new": True, "why_new": why_new}
-        return self._finished(reading, contents, tally, target, receipt, changed)
+        report = self._finished(reading, contents, tally, target, receipt, changed)
+        return report if listed is None else report | {"records": listed.as_json()}
 
     def _finished(
         self,

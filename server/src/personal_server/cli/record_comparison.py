@@ -71,8 +71,26 @@ class RecordComparison:
             self._seen.update(hash((source, stream, key)) for key in part)
         return compared
 
+    def streams(self) -> list[tuple[str, str]]:
+        """Those that the accounts hold, each with its source."""
+        with self.store.snapshot() as snapshot:
+            stored = [(each.connection_id, each.stream) for each in snapshot.stored_streams()]
+        return sorted(
+            {
+                (source, stream)
+                for source, accounts in self.accounts.items()
+                for account, stream in stored
+                if account in accounts
+            }
+        )
+
     def beside(self, source: str, stream: str) -> Iterator[list[str]]:
         """The keys of records of a stream that were compared with nothing."""
+        for _, keys in self.beside_in(source, stream):
+            yield keys
+
+    def beside_in(self, source: str, stream: str) -> Iterator[tuple[str, list[str]]]:
+        """The same, with the account of each."""
         for account in self.accounts.get(source, ()):
             with self.store.snapshot(None) as snapshot:
                 keys = (
@@ -81,7 +99,7 @@ class RecordComparison:
                     if hash((source, stream, stored.key)) not in self._seen
                 )
                 while part := list(islice(keys, COMPARED_AT_ONCE)):
-                    yield part
+                    yield account, part
 
     def _held(
         self, source: str, stream: str, part: Mapping[str, SourceRecord]

@@ -32,6 +32,7 @@ from personal_server.collecting.absent_records import AbsentRecords
 from personal_server.collecting.connections import create_connection
 from personal_server.collecting.file_texts import FileTexts, TextReader, keeps_text
 from personal_server.collecting.ingest import IngestResult, ingest
+from personal_server.collecting.listed_records import ListedRecords
 from personal_server.collecting.receipts import ImportMemory
 from personal_server.collecting.threads import BatchThreads
 from personal_server.domain.connection import Connection, ConnectionStatus
@@ -187,6 +188,7 @@ class ImportRun:
         declaration: SourceDeclaration,
         *,
         is_whole: bool = False,
+        listed: ListedRecords | None = None,
     ) -> None:
         self._ports = ports
         self._reading = reading
@@ -198,8 +200,10 @@ class ImportRun:
         self._fingerprint = reading.fingerprint
         stream = next(iter(declaration.streams))
         self._memory = ImportMemory(ports.store, connection.connection_id, stream)
+        self._listed = listed
         # Whoever says that the file is the whole has it read whole, to know what it lacks.
-        self.start = 0 if is_whole else self._memory.place(self._fingerprint)
+        is_read_whole = is_whole or listed is not None
+        self.start = 0 if is_read_whole else self._memory.place(self._fingerprint)
         self.place = self.start
         self._texts = {
             stream.name: FileTexts(ports.store, connection.connection_id, stream)
@@ -313,6 +317,8 @@ class ImportRun:
             else:
                 if self._absent is not None:
                     self._absent.note(item)
+                if self._listed is not None:
+                    self._listed.note(item)
                 batch.add(item, self._emitted_at)
                 self.tally.widen_span(
                     item, self._declaration.streams[item.stream].consent_time_field

@@ -19,7 +19,8 @@ from personal_server.console.session import PageRequest, PageRoute
 from personal_server.domain.connection import Connection, ConnectionStatus
 from personal_server.feeds.feed_sentences import UNCLEAR
 from personal_server.feeds.feed_states import SIGN_IN_REFUSED, FeedState
-from personal_server.feeds.fetched_batches import ADDRESS_BOOKS, CALENDARS, KEEP
+from personal_server.feeds.fetched_batches import ADDRESS_BOOKS, CALENDARS
+from personal_server.feeds.followed_folders import KEEP
 from personal_server.feeds.mail_providers import Password, mail_providers
 from personal_server.feeds.oauth_providers import add_command, oauth_of
 from personal_server.feeds.wanted_accounts import (

@@ -156,6 +156,7 @@ def _settling(item: SeenItem, line: FeedItemRow | None, kind: str, terms: LookTe
         reader=terms.reader,
         at_ns=terms.now_ns,
         since_ns=line.since_ns if line is not None and still else terms.now_ns,
+        record_keys=line.record_keys if line is not None else (),
     )
 
 

@@ -19,7 +19,14 @@ from personal_server.feeds.feed_ledger import (
     decide,
     line_after,
 )
-from personal_server.feeds.import_reports import TOO_SLOW, imported_items
+from personal_server.feeds.followed_folders import (
+    EMPTIED,
+    FOLLOW,
+    FollowedRecords,
+    by_stream,
+    followed,
+)
+from personal_server.feeds.import_reports import TOO_SLOW, ImportedItems, imported_items
 from personal_server.feeds.watched_folders import (
     WHOLE,
     FolderLayout,
@@ -43,9 +50,15 @@ class FeedImporter(Protocol):
     """Imports paths for a feed, as `pdpp import --json` does."""
 
     def __call__(
-        self, feed_id: str, paths: Sequence[Path], within: Path, account: str | None
+        self,
+        feed_id: str,
+        paths: Sequence[Path],
+        within: Path,
+        account: str | None,
+        *,
+        lists: bool = False,
     ) -> Mapping[str, Any]:
-        """The report.  Raises: PutOff."""
+        """The report; with `lists` it names every record.  Raises: PutOff."""
         ...
 
 
@@ -86,6 +99,7 @@ class FolderRuns:
 
     store: FeedStore
     importer: FeedImporter
+    records: FollowedRecords
     staging: Path
     reader: str
     clock: Callable[[], int]
@@ -113,7 +127,7 @@ class FolderRuns:
         at_once = 1 if feed.code == TOO_SLOW else MOST_AT_ONCE
         for begin in range(0, len(decision.taken), at_once):
             taken = decision.taken[begin : begin + at_once]
-            self._import(feed, taken, look, replace(terms, now_ns=self.clock()), result)
+            self._import(feed, taken, look, replace(terms, now_ns=self.clock()), result, known)
             if result.code is not None:
                 break
         return result
@@ -140,6 +154,7 @@ class FolderRuns:
         look: FolderLook,
         terms: LookTerms,
         result: RunResult,
+        known: Mapping[str, FeedItemRow],
     ) -> None:
         """Import some items and write what became of them."""
         folder = Path(feed.place)
@@ -151,7 +166,11 @@ class FolderRuns:
             within = folder
         try:
             report = self.importer(
-                feed.feed_id, list(paths.values()), within, _account_of(feed, result)
+                feed.feed_id,
+                list(paths.values()),
+                within,
+                _account_of(feed, result),
+                lists=feed.deletions == FOLLOW,
             )
         finally:
             shutil.rmtree(self.staging / feed.feed_id, ignore_errors=True)
@@ -165,7 +184,14 @@ class FolderRuns:
         if found.trouble is not None or (is_too_slow and not is_again):
             result.code = found.trouble or TOO_SLOW
             return
-        lines = [line_after(each, found.codes.get(each.name), terms) for each in taken]
+        names: tuple[str, ...] = ()
+        if feed.deletions == FOLLOW:
+            before = known[WHOLE].record_keys if WHOLE in known else ()
+            names = self._follow(before, report, terms, result, found)
+        lines = [
+            replace(line_after(each, found.codes.get(each.name), terms), record_keys=names)
+            for each in taken
+        ]
         self.store.keep_feed_items(feed.feed_id, lines)
         rejected = [line for line in lines if line.state == ItemState.REJECTED]
         result.rejected += len(rejected)
@@ -176,6 +202,22 @@ class FolderRuns:
             result.code, result.needs_owner = rejected[0].code, True
         elif terms.layout is FolderLayout.MAILDIR:
             result.reached_ns = max(each.newest_ns for each in taken)
+
+    def _follow(
+        self,
+        before: Sequence[str],
+        report: Mapping[str, Any],
+        terms: LookTerms,
+        result: RunResult,
+        found: ImportedItems,
+    ) -> tuple[str, ...]:
+        """Delete what went from the folder; what the ledger names from now on."""
+        after = followed(before, report, asked=terms.retries)
+        if after.is_emptied:
+            found.codes[WHOLE] = EMPTIED
+        for (account, stream), keys in by_stream(after.gone).items():
+            result.records_deleted += self.records.delete(account, stream, keys)
+        return after.kept
 
 
 def _account_of(feed: FeedRow, result: RunResult) -> str | None:

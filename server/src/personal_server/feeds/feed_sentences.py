@@ -82,6 +82,10 @@ _BY_CODE: Mapping[str, str] = MappingProxyType(
             "More than half of the mails are gone from the account. Nothing was deleted here. If"
             " that is right, run the feed with `pdpp feed run`."
         ),
+        "folder_emptied": message(
+            "More than half of what the folder held is gone. Nothing was deleted here. If that is"
+            " right, run the feed with `pdpp feed run`."
+        ),
         "account_emptied": message(
             "More than half of what the account held is gone. Nothing was deleted here. If that is"
             " right, run the feed with `pdpp feed run`."

@@ -17,8 +17,6 @@ from personal_server.storage.feed_rows import FeedRow
 BATCH_ITEMS, BATCH_BYTES = 1_000, 32 * 1024 * 1024
 """A batch is imported once it has so many."""
 LONGEST_NAME = 100
-KEEP, FOLLOW = "keep", "follow"
-"""What becomes of records of what was deleted in the account."""
 DAV_KINDS = CALENDARS, ADDRESS_BOOKS = "caldav", "carddav"
 NEEDS_OWNER = frozenset(
     {

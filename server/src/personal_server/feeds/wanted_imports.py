@@ -8,10 +8,12 @@ import msgspec
 class WantedImport(msgspec.Struct, array_like=True):
     """What to import.
 
-    Shapes: `environment` is all that the command finds its store by.
+    Shapes: `environment` is all that the command finds its store by; with `lists` the report names
+        every record.
     """
 
     paths: list[str]
     within: str
     account: str | None
     environment: dict[str, str]
+    lists: bool = False

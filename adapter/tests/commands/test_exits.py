@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import io
 import json
 import subprocess
 import sys
@@ -7,9 +8,10 @@ from pathlib import Path
 
 import cyclopts
 import pytest
+from rich.text import Text
 
 from pdpp_kernel.errors import AmbiguousConnection, NotFound, StorageUnavailable
-from pdpp_mcp_server.commands.exits import run_app
+from pdpp_mcp_server.commands.exits import print_json, run_app
 from pdpp_mcp_server.commands.failures_shown import (
     EXIT_OF_CODE,
     CommandError,
@@ -18,7 +20,7 @@ from pdpp_mcp_server.commands.failures_shown import (
     print_failure,
 )
 from pdpp_mcp_server.commands.spelled_commands import spelled
-from pdpp_mcp_server.commands.tables import console, plain
+from pdpp_mcp_server.commands.tables import console, plain, table
 from pdpp_mcp_server.rs_client.credentials import CredentialError, NotConnected
 
 ROOT = Path(__file__).parents[3]
@@ -155,3 +157,37 @@ def test_the_commands_of_a_next_step_are_spelled_as_they_work_here(
     assert "bin/pdpp --help" in capsys.readouterr().err
     console(sys.stderr).print("pdpp serve", plain("pdpp serve"))
     assert capsys.readouterr().err.strip() == "bin/pdpp serve pdpp serve"
+
+
+STEERING = "\x1b]52;c;eA==\x07\x9b31m\u202e\u2028"
+
+
+def is_quiet(text: str) -> bool:
+    return all(c.isprintable() or c == "\n" for c in text)
+
+
+def test_no_failure_steers_a_terminal() -> None:
+    out, err = io.StringIO(), io.StringIO()
+    failure = Failure(f"usage{STEERING}", f"a{STEERING}", f"b{STEERING}")
+    print_failure(failure, as_json=False, out=out, err=err)
+    print_failure(failure, as_json=True, out=out, err=err)
+    assert err.getvalue()
+    assert is_quiet(err.getvalue())
+    assert is_quiet(out.getvalue())
+    assert json.loads(out.getvalue())["error"]["message"] == f"a{STEERING}"
+
+
+def test_no_json_steers_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    value = {"subject": f"👩\u200d👩 a\nb{STEERING}", STEERING: ["\x7f", "\U000e0041"]}
+    print_json(value)
+    printed = capsys.readouterr().out
+    assert is_quiet(printed.replace("\u200d", "")), "joined pictures stay as they are"
+    assert json.loads(printed) == value
+
+
+def test_nothing_that_is_printed_steers_a_terminal_wherever_it_stands() -> None:
+    shown = io.StringIO()
+    made = table([STEERING], [[Text(STEERING)], [STEERING]])
+    for each in (made, Text.assemble("code ", (STEERING, "bold")), STEERING):
+        console(shown).print(each)
+    assert is_quiet(shown.getvalue())

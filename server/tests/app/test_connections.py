@@ -6,12 +6,14 @@ import resource
 import socket
 from collections.abc import Generator
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
 import pytest
 
-from personal_server.app.connections import connections_within
-from server.tests.app.http_server.served import PAYMENTS, ServedProcess, served_process, until
+from personal_server.app.connections import CallerProtocol, Connections, connections_within
+from server.tests.app.http_server.served import PAYMENTS, ServedProcess, served_process
 
 MOST = 16
 HEAD = "POST /oauth/revoke HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n"
@@ -73,13 +75,27 @@ def test_a_head_without_end_is_refused(served: ServedProcess) -> None:
     assert said(sent(served, endless)).startswith(b"HTTP/1.1 400 ")
 
 
-def test_who_finds_only_requests_in_flight_is_told(served: ServedProcess) -> None:
+def test_half_requests_do_not_end_the_service(served: ServedProcess) -> None:
     with ExitStack() as held:
-        for _ in range(MOST):
+        for _ in range(2 * MOST):
             caller = held.enter_context(sent(served, HEAD + "Expect: 100-continue\r\n" + BODY[:-4]))
             assert caller.recv(4096).startswith(b"HTTP/1.1 100 ")  # it is being read
-        assert said(served.connect()).startswith(b"HTTP/1.1 503 ")
-    until(lambda: served.get(PAYMENTS, served.client_token).status_code == 200)
+        assert served.get(PAYMENTS, served.client_token).status_code == 200
+
+
+@dataclass(frozen=True)
+class Caller:
+    has_request: bool = True
+    is_awaited: bool = False
+    moved_at: float = 0.0
+
+
+def test_who_is_served_gives_way_to_nobody() -> None:
+    connections = Connections(most=2, stalled_seconds=30)
+    callers = [cast("CallerProtocol", Caller(moved_at=float(n))) for n in range(3)]
+    assert [connections.admit(caller) for caller in callers] == [True, True, False]
+    assert list(connections.open) == callers[:2]
+    assert [fault.code for fault in connections.faults()] == ["too_many_connections"]
 
 
 def test_the_process_takes_every_descriptor_it_may(served: ServedProcess) -> None:

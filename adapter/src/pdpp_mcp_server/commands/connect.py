@@ -337,7 +337,7 @@ def show_offer(offer: DeviceOffer, open_browser: Callable[[str], object] | None)
     out = words()
     out.print(_where_to_decide(open_browser is not None, "compare the code, and decide"))
     out.print(plain(f"  {offer.verification_uri_complete}"), soft_wrap=True)
-    out.print(Text.assemble("  code ", (offer.user_code, "bold")))
+    out.print(Text.assemble("  code ", (plain(offer.user_code).plain, "bold")))
     out.print(_still_waiting(offer.expires_in))
     if open_browser is not None:
         open_browser(offer.verification_uri_complete)

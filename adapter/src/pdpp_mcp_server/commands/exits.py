@@ -7,7 +7,6 @@ Source: docs/contract/authorization-server.md 14.3.
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -23,6 +22,7 @@ from pdpp_mcp_server.commands.failures_shown import (
     failure_of,
     print_failure,
 )
+from pdpp_mcp_server.commands.quiet_json import quiet_json
 from pdpp_mcp_server.settings import InvalidSetting, StdioSettings, adapter_from_env
 
 T = TypeVar("T")
@@ -61,7 +61,7 @@ def exit_code_of(command: Callable[[], object], *, as_json: bool) -> int:
 
 def print_json(value: object) -> None:
     """One JSON document on standard output."""
-    print(json.dumps(value, ensure_ascii=False, indent=2))  # noqa: T201 (data)
+    print(quiet_json(value, indent=2))  # noqa: T201 (data)
 
 
 def package_version() -> str:

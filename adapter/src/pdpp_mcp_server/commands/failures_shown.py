@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TextIO, cast
@@ -12,6 +11,7 @@ import cyclopts
 from pdpp_kernel.errors import PersonalServerError
 from pdpp_kernel.failures import places_of
 from pdpp_kernel.refused_writes import REASON_OF_ERRNO, refusal_of
+from pdpp_mcp_server.commands.quiet_json import quiet_json
 from pdpp_mcp_server.commands.spelled_commands import spelled
 from pdpp_mcp_server.rs_client.credentials import CredentialError
 from pdpp_mcp_server.settings import InvalidSetting
@@ -153,8 +153,13 @@ def print_failure(failure: Failure, *, as_json: bool, out: TextIO, err: TextIO) 
             members["next_step"] = failure.next_step
         if failure.connector_key:
             members["connector_key"] = failure.connector_key
-        print(json.dumps({"error": members}, ensure_ascii=False), file=out)
+        print(quiet_json({"error": members}), file=out)
         return
-    print(f"pdpp: {failure.code}: {failure.message}", file=err)
+    print(_lines(f"pdpp: {failure.code}: {failure.message}"), file=err)
     if failure.next_step:
-        print(f"  {spelled(failure.next_step)}", file=err)
+        print(_lines(f"  {spelled(failure.next_step)}"), file=err)
+
+
+def _lines(text: str) -> str:
+    """The text, which may quote a server or a file, without what steers a terminal."""
+    return "".join(c if c.isprintable() or c == "\n" else " " for c in text)

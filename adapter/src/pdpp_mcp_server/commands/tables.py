@@ -9,9 +9,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TextIO
 
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
 from rich.markup import escape
 from rich.padding import Padding
+from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
@@ -31,9 +32,23 @@ class PlainConsole(Console):
         """Print, as rich does."""
         super().print(*(spelled(e) if isinstance(e, str) else e for e in objects), **options)
 
+    def render(
+        self, renderable: RenderableType, options: ConsoleOptions | None = None
+    ) -> Iterable[Segment]:
+        """What is printed, in which no text of others steers the terminal, wherever it stands."""
+        for segment in super().render(renderable, options):
+            yield segment if segment.control else _without_controls(segment)
+
     def on_broken_pipe(self) -> None:
         """Whoever reads has enough, as `head` has: no fault, which rich would exit for."""
         raise BrokenPipeError
+
+
+def _without_controls(segment: Segment) -> Segment:
+    text, style, _ = segment
+    if text.isprintable() or text == "\n":
+        return segment
+    return Segment("".join(c if c.isprintable() or c == "\n" else " " for c in text), style)
 
 
 def console(stream: TextIO | None = None) -> Console:
@@ -64,7 +79,7 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Table:
     """A quiet table; ids and dates stay whole, so that they can be read and copied."""
     made = Table(box=None, pad_edge=False, header_style="bold")
     for position, name in enumerate(columns):
-        made.add_column(name, overflow="fold", no_wrap=position == 0 or name in WHOLE)
+        made.add_column(plain(name), overflow="fold", no_wrap=position == 0 or name in WHOLE)
     for row in rows:
         made.add_row(*(cell if isinstance(cell, Text) else plain(cell) for cell in row))
     return made

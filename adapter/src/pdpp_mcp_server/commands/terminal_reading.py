@@ -6,7 +6,6 @@ Source: docs/contract/authorization-server.md 14.4.
 
 from __future__ import annotations
 
-import json
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -18,6 +17,7 @@ from anyio.from_thread import BlockingPortal
 from pdpp_mcp_server.commands.exits import print_json
 from pdpp_mcp_server.commands.failures_shown import CommandError
 from pdpp_mcp_server.commands.hits_shown import print_hits
+from pdpp_mcp_server.commands.quiet_json import quiet_json
 from pdpp_mcp_server.commands.read_options import OutputFlags, RowFlags, SearchTerms, given, listed
 from pdpp_mcp_server.commands.record_rows import (
     CAPABILITIES,
@@ -231,7 +231,7 @@ def _print_remarks(body: Json, *, found: bool) -> None:
 
 def _print_lines(rows: Iterable[Json]) -> None:
     for row in rows:
-        sys.stdout.write(json.dumps(row, ensure_ascii=False) + "\n")
+        sys.stdout.write(quiet_json(row) + "\n")
 
 
 def records_path(stream: str, *rest: str) -> Path:

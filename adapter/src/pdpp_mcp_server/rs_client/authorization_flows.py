@@ -12,6 +12,7 @@ import base64
 import hashlib
 import json
 import queue
+import re
 import threading
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
@@ -41,6 +42,7 @@ SCOPE = "pdpp:read offline_access"
 OWNER_SCOPE, OWNER_CLIENT, CLI_CLIENT = "pdpp:owner", "pdpp-owner-cli", "pdpp-cli"
 SLOW_DOWN_SECONDS = 5
 CALLBACK_PATH = "/callback"
+_PAGE = re.compile(r"https?://[^\s\\@/?#]+([/?#]\S*)?\Z", re.IGNORECASE)
 SECRET_BYTES = 32
 DONE = b'<!doctype html><title>Done</title><p id="done">Done. You can close this window.</p>'
 
@@ -247,11 +249,24 @@ def begin_device(
     return DeviceOffer(
         device_code=device_code,
         user_code=user_code,
-        verification_uri=address,
-        verification_uri_complete=reply.text("verification_uri_complete") or address,
+        verification_uri=_page(address),
+        verification_uri_complete=_page(reply.text("verification_uri_complete") or address),
         expires_in=_seconds(reply, "expires_in", 600),
         interval=_seconds(reply, "interval", 5),
     )
+
+
+def _page(address: str) -> str:
+    """The address of a page, which a browser is sent to: nothing else that a machine would open.
+
+    Raises: MetadataFailure.
+    """
+    if not (_PAGE.match(address) and address.isascii() and address.isprintable()):
+        raise MetadataFailure(
+            "The server sends the browser to what is no web page.",
+            "Do not connect to this server; ask its operator.",
+        )
+    return address
 
 
 def _seconds(reply: JsonResponse, name: str, default: float) -> float:

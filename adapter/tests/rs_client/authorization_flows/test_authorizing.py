@@ -146,3 +146,28 @@ def test_an_offer_shows_no_device_code() -> None:
     assert "pdpp_dc_1" not in repr(
         ask_for_device(exchange, discover(exchange, ORIGIN), "cli_1", None)
     )
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "file:///etc/passwd",
+        "javascript:alert(1)",
+        "vscode://file/etc/passwd",
+        "--help",
+        "https://me.example\\@other.example/",
+        "https://user@other.example/",
+        "https://me.example/\x1b]52;c;eA==\x07",
+    ],
+)
+@pytest.mark.parametrize("member", ["verification_uri", "verification_uri_complete"])
+def test_a_browser_is_sent_to_web_pages_only(address: str, member: str) -> None:
+    offer = {
+        "device_code": "pdpp_dc_1",
+        "user_code": "WDJB-MJHT",
+        "verification_uri": f"{ORIGIN}/device",
+        member: address,
+    }
+    exchange = FakeProvider(changes={"/oauth/device_authorization": (200, offer)}).exchange
+    with pytest.raises(MetadataFailure):
+        ask_for_device(exchange, discover(exchange, ORIGIN), "cli_1", None)

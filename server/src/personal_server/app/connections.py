@@ -1,7 +1,8 @@
 """Connections: how many at once, and how long one may keep the server waiting.
 
-Rule: whoever holds a connection without using it gives way to whoever comes; a caller who is slow
-to send or to take is cut off.  Nobody can use up the descriptors of the process.
+Rule: whoever holds a connection without using it, or has the server wait, gives way to whoever
+comes; a caller who is slow to send or to take is cut off.  Nobody can use up the descriptors of
+the process.
 Source: docs/contract/resource-server.md 1.9.
 """
 
@@ -57,16 +58,24 @@ class Connections:
     _full_at_ns: int = 0
 
     def admit(self, caller: CallerProtocol) -> bool:
-        """Whether there is room for one more; whoever waits longest without a request makes it."""
+        """Whether there is room for one more; who uses a connection least makes it."""
         if len(self.open) >= self.most:
             self._note_full()
-            idle = next((idle_one for idle_one in self.open if not idle_one.has_request), None)
-            if idle is None:
+            least = self._least_used()
+            if least is None:
                 return False
-            del self.open[idle]
-            idle.transport.abort()
+            del self.open[least]
+            least.transport.abort()
         self.open[caller] = None
         return True
+
+    def _least_used(self) -> CallerProtocol | None:
+        """Who has been without a request longest, else who has kept the server waiting longest."""
+        idle = next((idle_one for idle_one in self.open if not idle_one.has_request), None)
+        if idle is not None:
+            return idle
+        slow = (slow_one for slow_one in self.open if slow_one.is_awaited)
+        return min(slow, key=lambda slow_one: slow_one.moved_at, default=None)
 
     def release(self, caller: CallerProtocol) -> None:
         """Count one open connection less."""
@@ -116,13 +125,20 @@ class CallerProtocol(H11Protocol):
     ) -> None:
         super().__init__(config, server_state, app_state, _loop)
         self._held = connections
-        self._moved_at = connections.monotonic()
+        self.moved_at = connections.monotonic()
         self._body_bytes = 0
 
     @property
     def has_request(self) -> bool:
         """Whether a request was understood and is not answered yet."""
         return self.cycle is not None and not self.cycle.response_complete  # pyright: ignore[reportUnnecessaryComparison] (uvicorn says it is never None)
+
+    @property
+    def is_awaited(self) -> bool:
+        """Whether the server waits for the caller: to send more of a body, or to take an answer."""
+        if self.flow.write_paused:
+            return True
+        return self.has_request and self.cycle.more_body and not self.flow.read_paused
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """A caller connects, and is told when there is no room."""
@@ -166,12 +182,12 @@ class CallerProtocol(H11Protocol):
 
     def end_if_stalled(self, before: float) -> None:
         """End the connection if what the server waits for did not come since `before`."""
-        if self._moved_at > before:
+        if self.moved_at > before:
             return
         if self.transport.is_closing() or self.flow.write_paused:
             self.transport.abort()
         elif self.has_request:
-            if self.cycle.more_body and not self.flow.read_paused:
+            if self.is_awaited:
                 self.transport.close()
         elif self._has_half_a_head:
             self.transport.write(_refusal(b"408 Request Timeout", *_LATE))
@@ -184,7 +200,7 @@ class CallerProtocol(H11Protocol):
         return bool(self.conn.trailing_data[0])
 
     def _move(self) -> None:
-        self._moved_at = self._held.monotonic()
+        self.moved_at = self._held.monotonic()
         self._body_bytes = 0
 
 

@@ -25,12 +25,10 @@ from personal_server.domain.cursor import (
 from personal_server.domain.disclosure import Disclosed
 from personal_server.domain.envelope import ReadResult
 from personal_server.enforcement.authorize import authorize_search
-from personal_server.enforcement.local_times import clock_of
-from personal_server.enforcement.page_sizes import PageFill
 from personal_server.enforcement.queries import SearchMode, SearchQuery
 from personal_server.enforcement.ranking import Ranked, first_page_first
 from personal_server.enforcement.search import searchable_fields
-from personal_server.enforcement.search_hits import FoundPassage, RetrievalMode, text_chars
+from personal_server.enforcement.search_hits import FoundPassage, RetrievalMode
 from personal_server.reading.empty_answers import Emptiness, NearValue
 from personal_server.reading.found_hits import (
     KEPT_HITS,
@@ -54,14 +52,11 @@ from personal_server.reading.relaxing import NearWord, RelaxedSearch, written
 from personal_server.reading.search_in_time import search_in_time
 from personal_server.reading.semantic_search import asked_meaning
 from personal_server.reading.shown_hits import (
-    PAGE_TEXT_CHARS,
-    ShownHits,
+    HitPage,
     SoughtHit,
     clocks_meta,
-    disclosed_hits,
     explain_search,
     found_nothing,
-    shown_hit,
 )
 from personal_server.storage.ports.snapshots import ReadSnapshot
 
@@ -149,7 +144,7 @@ def search(
         ),
         meta=meta,
         disclosed=[
-            *disclosed_hits([*shown.places, *shown.beside]),
+            *shown.disclosed(),
             *(found_nothing(read.sources) if turn.holds_nothing or not shown.hits else ()),
             *_told_words(read.sources, shown, turn),
             *emptiness.disclosed,
@@ -166,7 +161,7 @@ def search(
 
 def _first_page(
     ports: ReadPorts, snapshot: ReadSnapshot, read: AuthorizedSearch, query: SearchQuery
-) -> tuple[_Turn, ShownHits]:
+) -> tuple[_Turn, HitPage]:
     found = found_lately(ports, snapshot, read, exact=query.exact)
     turn = _turn(found, query.limit)
     while True:
@@ -241,39 +236,26 @@ def _show(
     turn: _Turn,
     limit: int,
     query: SearchQuery,
-) -> ShownHits:
+) -> HitPage:
     """Hits from where the page begins; records no longer visible or matching are passed over."""
+    page = HitPage(snapshot, read, query, turn.begin)
     sources = {source.order: source for source in read.sources}
-    clocks = {s.order: clock_of(s, query.time_zone, s.fields) for s in read.sources}
-    fill, shown = PageFill(query.size), list[tuple[ReadableSource, str]]()
-    beside: list[tuple[ReadableSource, str]] = []
-    at, looked_at = turn.begin, 0
-    coming = turn.hits[at:]
-    rows = hit_records(
-        snapshot, sources, [(hit.connection_id, hit.stream, hit.key) for hit in coming]
-    )
+    coming = turn.hits[turn.begin :]
+    places = [(hit.connection_id, hit.stream, hit.key) for hit in coming]
+    rows = hit_records(snapshot, sources, places)
     for kept, (row_key, row) in zip(coming, rows, strict=True):
         source = sources.get(row_key[:2])
-        hit, around = None, list[tuple[ReadableSource, str]]()
         if source is not None and row is not None and is_match(source, row, read.plan):
-            looked_at += text_chars(source, row)
             words, mode = turn.questions[kept.question], _RETRIEVAL[turn.findings.mode]
             named = [written(term) for term in words.terms] if kept.question else None
-            found = SoughtHit(
-                words, kept.passage, mode, named, is_lean=query.size.chars is not None
-            )
-            hit, around = shown_hit(snapshot, read.authority, source, row, found)
-        if source is not None and row is not None and hit is not None:
-            hit.duplicates, hit.when = kept.duplicates or None, clocks[source.order](row)
-            if not fill.takes(hit):
+            sought = SoughtHit(words, kept.passage, mode, named, kept.duplicates)
+            if not page.takes(source, row, sought):
                 break
-            shown.append((source, kept.key))
-            beside += around
-        at += 1
+        page.end += 1
         # before the next record, with which further ones may be read
-        if len(shown) == limit or looked_at >= PAGE_TEXT_CHARS:
+        if len(page.hits) == limit or page.is_spent:
             break
-    return ShownHits(fill.items, shown, beside, at)
+    return page
 
 
 def _next_cursor(ports: ReadPorts, read: AuthorizedSearch, turn: _Turn, end: int) -> str | None:
@@ -301,9 +283,7 @@ def _next_cursor(ports: ReadPorts, read: AuthorizedSearch, turn: _Turn, end: int
     return seal_place(ports.sealer, TokenUse.SEARCH, place)
 
 
-def _told_words(
-    sources: Sequence[ReadableSource], shown: ShownHits, turn: _Turn
-) -> list[Disclosed]:
+def _told_words(sources: Sequence[ReadableSource], shown: HitPage, turn: _Turn) -> list[Disclosed]:
     """Near words are read from the searched fields, of sources without a hit too."""
     orders = {source.order for source in shown.sources} if turn.near else set[tuple[str, str]]()
     unseen = [source for source in sources if turn.near and source.order not in orders]

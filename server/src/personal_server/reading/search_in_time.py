@@ -5,21 +5,19 @@ Source: docs/contract/resource-server.md 11.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import chain
 from time import perf_counter
 
 from pdpp_kernel.criteria import WordQuery
-from personal_server.domain.authority import ReadableSource, ReadAuthority
+from personal_server.domain.authority import ReadAuthority
 from personal_server.domain.envelope import ReadResult
 from personal_server.enforcement.authorize import authorize_search_in_time
 from personal_server.enforcement.authorized_reads import AuthorizedRead
-from personal_server.enforcement.local_times import clock_of
-from personal_server.enforcement.page_sizes import PageFill
 from personal_server.enforcement.plans import TimelinePlan
 from personal_server.enforcement.queries import SearchQuery
-from personal_server.enforcement.rows import RowPage
-from personal_server.enforcement.search_hits import text_chars
+from personal_server.enforcement.rows import PlacedRow
 from personal_server.reading.empty_answers import Emptiness
 from personal_server.reading.freshness import least_fresh
 from personal_server.reading.missing_values import without_value
@@ -28,14 +26,11 @@ from personal_server.reading.ports import ReadPorts
 from personal_server.reading.recall import SearchCoverage, source_mix
 from personal_server.reading.records import unavailable_meta
 from personal_server.reading.shown_hits import (
-    PAGE_TEXT_CHARS,
-    ShownHits,
+    HitPage,
     SoughtHit,
     clocks_meta,
-    disclosed_hits,
     explain_search,
     found_nothing,
-    shown_hit,
 )
 from personal_server.reading.timeline import time_cursor, time_position
 from personal_server.storage.ports.snapshots import ReadSnapshot
@@ -52,7 +47,7 @@ def search_in_time(
     read = authorize_search_in_time(authority, query)
     words = read.plan.words or WordQuery(())
     page = snapshot.timeline(replace(read.plan, after=time_position(ports, read, query.cursor)))
-    shown = _shown_in_time(snapshot, read, page, words, query)
+    shown = _shown_in_time(snapshot, read, page.rows, words, query)
     is_whole = shown.end == len(page.rows)
     cursor = None
     if page.more or not is_whole:
@@ -80,8 +75,7 @@ def search_in_time(
             ),
         ),
         meta=meta | unavailable_meta(authority, query.selectors) | emptiness.meta,
-        disclosed=disclosed_hits([*shown.places, *shown.beside])
-        or [*found_nothing(read.sources), *emptiness.disclosed],
+        disclosed=shown.disclosed() or [*found_nothing(read.sources), *emptiness.disclosed],
         leaves_at=leaves_at(begun, snapshot, [timed.scope for timed in read.plan.scopes], words),
     )
 
@@ -89,27 +83,15 @@ def search_in_time(
 def _shown_in_time(
     snapshot: ReadSnapshot,
     read: AuthorizedRead[TimelinePlan],
-    page: RowPage,
+    rows: Sequence[PlacedRow],
     words: WordQuery,
     query: SearchQuery,
-) -> ShownHits:
-    sources = {source.order: source for source in read.sources}
-    clocks = {s.order: clock_of(s, query.time_zone, s.fields) for s in read.sources}
-    fill, shown = PageFill(query.size), list[tuple[ReadableSource, str]]()
-    beside: list[tuple[ReadableSource, str]] = []
-    at, looked_at = 0, 0
-    for at, placed in enumerate(page.rows, 1):
-        source = sources[placed.position.place]
-        sought = SoughtHit(words, is_lean=query.size.chars is not None)
-        hit, around = shown_hit(snapshot, read.authority, source, placed.row, sought)
-        if hit is not None:
-            hit.when = clocks[source.order](placed.row)
-            if not fill.takes(hit):
-                at -= 1
-                break
-            shown.append((source, placed.row.key))
-            beside += around
-        looked_at += text_chars(source, placed.row)
-        if looked_at >= PAGE_TEXT_CHARS:
+) -> HitPage:
+    page, sources = HitPage(snapshot, read, query), {s.order: s for s in read.sources}
+    for placed in rows:
+        if not page.takes(sources[placed.position.place], placed.row, SoughtHit(words)):
             break
-    return ShownHits(fill.items, shown, beside, at)
+        page.end += 1
+        if page.is_spent:
+            break
+    return page

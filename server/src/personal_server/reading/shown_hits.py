@@ -14,20 +14,22 @@ import msgspec
 
 from pdpp_kernel.criteria import Condition, WordQuery
 from pdpp_kernel.record import StoredRecord
-from personal_server.domain.authority import ReadableSource, ReadAuthority
+from personal_server.domain.authority import ReadableSource
 from personal_server.domain.disclosure import Disclosed
 from personal_server.enforcement.authorized_reads import AuthorizedRead, neighbours_plan
+from personal_server.enforcement.local_times import clock_of
+from personal_server.enforcement.page_sizes import PageFill
 from personal_server.enforcement.queries import SearchQuery
 from personal_server.enforcement.rows import Neighbours
 from personal_server.enforcement.search import searchable_fields
 from personal_server.enforcement.search_hits import (
     FoundPassage,
     RetrievalMode,
-    SearchResult,
     disclose_context,
     disclose_hit,
     naming_conversations,
     spoken_fields,
+    text_chars,
 )
 from personal_server.enforcement.semantic_queries import meaning_fields
 from personal_server.reading.empty_answers import Emptiness, explain_empty
@@ -41,65 +43,81 @@ PAGE_TEXT_CHARS = 1 << 25
 @dataclass(frozen=True, slots=True)
 class SoughtHit:
     """By what a hit was found; `written`: how the caller wrote the words, where it says which;
-    `is_lean`: the caller counts characters.
+    `duplicates`: how many others have the same text.
     """
 
     words: WordQuery
     passage: FoundPassage | None = None
     mode: RetrievalMode = "lexical"
     written: Sequence[str] | None = None
-    is_lean: bool = False
+    duplicates: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class ShownHits:
-    """The hits of a page, each already JSON, where they are, and how far the ranking was read.
+class HitPage:
+    """The hits of a page, each already JSON, where they are, and how far was read for them.
 
     Shapes: `places` holds the source and the key of each hit, `beside` those of neighbours in its
-        conversation that hits tell of.
+        conversation that hits tell of; `end` counts what was passed over, too.
     """
 
-    hits: list[msgspec.Raw]
-    places: list[tuple[ReadableSource, str]]
-    beside: list[tuple[ReadableSource, str]]
-    end: int
+    def __init__(
+        self, snapshot: ReadSnapshot, read: AuthorizedRead[Any], query: SearchQuery, begin: int = 0
+    ) -> None:
+        self._snapshot = snapshot
+        self._authority = read.authority
+        self._is_lean = query.size.chars is not None
+        self._clocks = {s.order: clock_of(s, query.time_zone, s.fields) for s in read.sources}
+        self._fill = PageFill(query.size)
+        self._looked_at: int = 0
+        self.places: list[tuple[ReadableSource, str]] = []
+        self.beside: list[tuple[ReadableSource, str]] = []
+        self.end = begin
+
+    @property
+    def hits(self) -> list[msgspec.Raw]:
+        """The hits, ready to be sent."""
+        return self._fill.items
 
     @property
     def sources(self) -> list[ReadableSource]:
         """The source of each hit."""
         return [source for source, _ in self.places]
 
+    @property
+    def is_spent(self) -> bool:
+        """Whether so much text was looked at that no further record is read."""
+        return self._looked_at >= PAGE_TEXT_CHARS
 
-def shown_hit(
-    snapshot: ReadSnapshot,
-    authority: ReadAuthority,
-    source: ReadableSource,
-    row: StoredRecord,
-    sought: SoughtHit,
-) -> tuple[SearchResult | None, list[tuple[ReadableSource, str]]]:
-    """A hit, and the neighbours in its conversation that it tells of."""
-    hit = disclose_hit(
-        *(authority, source, row, sought.words, sought.passage, sought.mode, sought.written),
-        is_lean=sought.is_lean,
-    )
-    if hit is None:
-        return None, []
-    plan = neighbours_plan(source, row)
-    neighbours = Neighbours() if plan is None else snapshot.neighbours(plan)
-    hit.context = disclose_context(source, neighbours)
-    return hit, [(source, each.key) for each in neighbours.rows]
+    def takes(self, source: ReadableSource, row: StoredRecord, sought: SoughtHit) -> bool:
+        """Show the record of a hit, if there is room; one of which nothing shows needs none."""
+        self._looked_at += text_chars(source, row)
+        hit = disclose_hit(
+            *(self._authority, source, row, sought.words),
+            *(sought.passage, sought.mode, sought.written),
+            is_lean=self._is_lean,
+        )
+        if hit is None:
+            return True
+        plan = neighbours_plan(source, row)
+        neighbours = Neighbours() if plan is None else self._snapshot.neighbours(plan)
+        hit.context = disclose_context(source, neighbours)
+        hit.duplicates, hit.when = sought.duplicates or None, self._clocks[source.order](row)
+        if not self._fill.takes(hit):
+            return False
+        self.places.append((source, row.key))
+        self.beside += [(source, each.key) for each in neighbours.rows]
+        return True
 
-
-def disclosed_hits(shown: Sequence[tuple[ReadableSource, str]]) -> list[Disclosed]:
-    """Which records of which sources were shown, and which of their fields a hit may show."""
-    sources = {source.order: source for source, _ in shown}
-    keys: dict[tuple[str, str], list[str]] = {}
-    for source, key in shown:
-        keys.setdefault(source.order, []).append(key)
-    return [
-        Disclosed(sources[order], _hit_fields(sources[order]), len(found), tuple(found))
-        for order, found in ((order, dict.fromkeys(each)) for order, each in sorted(keys.items()))
-    ]
+    def disclosed(self) -> list[Disclosed]:
+        """Which records of which sources were shown, and which of their fields a hit may show."""
+        sources = {source.order: source for source, _ in (*self.places, *self.beside)}
+        keys: dict[tuple[str, str], list[str]] = {}
+        for source, key in (*self.places, *self.beside):
+            keys.setdefault(source.order, []).append(key)
+        return [
+            Disclosed(sources[order], _hit_fields(sources[order]), len(found), tuple(found))
+            for order, found in ((at, dict.fromkeys(each)) for at, each in sorted(keys.items()))
+        ]
 
 
 def found_nothing(sources: Sequence[ReadableSource]) -> list[Disclosed]:

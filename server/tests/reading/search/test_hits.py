@@ -8,7 +8,7 @@ import pytest
 from personal_server.domain.declaration_document import parse_declaration
 from personal_server.domain.grant import StreamGrant
 from personal_server.enforcement.authority import read_authority
-from personal_server.reading import search
+from personal_server.reading import shown_hits
 from personal_server.storage.sql.store import SqlRecordStore
 from personal_server.storage.sqlite.database import SqliteDatabase
 from server.tests.resource_server.door import Door
@@ -295,7 +295,7 @@ def test_a_page_of_hits_ends_where_much_text_was_looked_at(
     door: Door, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = door.get("/v1/search?q=rain", client()).keys
-    monkeypatch.setattr(search, "PAGE_TEXT_CHARS", 1)
+    monkeypatch.setattr(shown_hits, "PAGE_TEXT_CHARS", 1)
     found: list[str] = []
     target: str | None = "/v1/search?q=rain"
     while target:

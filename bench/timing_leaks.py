@@ -4,8 +4,9 @@ For each probe a client asks two things in turn: one that something it may not s
 one that nothing would.  Both answers are empty, or (by meaning, `--model`) as long.  The times are
 compared by their ranks (Mann and Whitney), which single slow answers do not disturb: between -3 and
 3 they tell nothing.  The two words are alike in all that a search of visible records makes of them:
-letters, forms, near words and slips, of which no visible record holds any.  What hidden records
-tell keeps its sign where the words are exchanged (`--exchanged`).
+letters, forms, near words and slips, of which no visible record holds any.  By meaning no two are:
+so half of the times are of a second server, which hides the other word, and z is of both: what the
+words differ in themselves has another sign in each of them, what hidden records tell has the same.
 """
 
 from __future__ import annotations
@@ -19,12 +20,12 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from http import HTTPStatus
 from http.client import HTTPConnection
-from itertools import chain, count
+from itertools import chain
 from pathlib import Path
 from statistics import median
 from time import perf_counter_ns, sleep
@@ -46,12 +47,14 @@ from personal_server.settings import Settings
 
 SAMPLES = 2_000
 WARM_UP = 50
+# So many pairs are asked of one server before the other is.
+STRETCH = 10
 # Embedded by a model they take minutes.
 RECORDS = 5_000
 # A record of every so many is among the granted keys, or holds what is probed for.
 EVERY = 50
 # Both are one token to the model, too, which would else take longer for one of them.
-HIDDEN, ABSENT = "crops", "claws"
+WORDS = ("crops", "claws")
 EMBEDDING_SECONDS = 1_800
 EMITTED_AT = "2026-11-01T00:00:00Z"
 # A search asked again within a minute is not made again: each one leaves out another word.
@@ -59,7 +62,7 @@ NUMBER = "NUMBER"
 # A letter too many: the hidden word is near.
 MISTYPED = "{}x"
 # What a busy machine does not find in time; its pair is asked anew, under another number.
-TOO_LATE, MOST_LATE = b"query_timeout", 0.1
+TOO_LATE, LATE, MOST_LATE = b"query_timeout", "too late", 0.1
 HELD = b"bytes that others know too"
 SOURCE = "https://bench.example/connectors/bench_letters"
 LEXICAL = ["subject", "body"]
@@ -79,12 +82,29 @@ class Probe:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Medians in microseconds, how far the ranks lie apart, and how many came too late to count."""
+    """Medians in microseconds, how far the ranks lie apart, and how many came too late to count.
+
+    `each`: how far they lie apart at each server.
+    """
 
     hidden_us: float
     absent_us: float
     z: float
-    late: tuple[int, int]
+    each: Sequence[float]
+    late: Sequence[int]
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """A server that hides one of the words, what is asked of it, and what its grants show."""
+
+    site: Site
+    probes: Sequence[Probe]
+    grants: dict[str, dict[str, Any]]
+
+    def token(self, probe: Probe) -> str:
+        """A new one, since all probes take longer than one lasts."""
+        return _grant(self.site, probe.grant, self.grants[probe.grant])
 
 
 def main() -> int:
@@ -95,47 +115,51 @@ def main() -> int:
     parser.add_argument("--model", type=Path, help="a folder with a model: by meaning, too")
     parser.add_argument("--store", choices=STORES, help="the database, if not a file")
     parser.add_argument("--only", default="", help="probes whose name and grant have this pattern")
-    parser.add_argument("--exchanged", action="store_true", help="hide what else is absent")
     options = parser.parse_args()
-    if _asked_for(HIDDEN) != _asked_for(ABSENT):
+    if _asked_for(WORDS[0]) != _asked_for(WORDS[1]):
         sys.exit("the two words are not alike any more: choose others")
     samples: int = options.samples
     console = Console(highlight=False)
     table = Table(title=f"{samples} interleaved samples each; medians in µs")
-    for column in (*NAMED, "present", "absent", "z", "too late"):
+    for column in (*NAMED, "present", "absent", "z", *(f"{word} hidden" for word in WORDS), LATE):
         table.add_column(column, justify="left" if column in NAMED else "right")
     progress = Console(stderr=True, highlight=False)
     worst = 0.0
+    with ExitStack() as stack:
+        worlds = [
+            stack.enter_context(_world(hidden, absent, options))
+            for hidden, absent in (WORDS, WORDS[::-1])
+        ]
+        named = [f"{each.name} {each.grant}" for each in worlds[0].probes]
+        for index in [at for at, name in enumerate(named) if re.search(options.only, name)]:
+            found = _compare_in([(each, each.probes[index]) for each in worlds], samples)
+            worst = max(worst, abs(found.z))
+            probe = worlds[0].probes[index]
+            row = (f"{found.hidden_us:.0f}", f"{found.absent_us:.0f}", f"{found.z:+.2f}")
+            row = (*row, *(f"{z:+.2f}" for z in found.each), "{} : {}".format(*found.late))
+            table.add_row(probe.name, probe.grant, *row)
+            progress.print(probe.name, probe.grant, *row, sep="  ")
+    console.print(table)
+    return 0 if worst < 3 else 1
+
+
+@contextmanager
+def _world(hidden: str, absent: str, options: argparse.Namespace) -> Generator[World]:
     with (
         database(options.store) as url,
         tempfile.TemporaryDirectory(prefix="pdpp-timing-") as folder,
     ):
         site = Site(Path(folder), database_url=url)
-        hidden, absent = (ABSENT, HIDDEN) if options.exchanged else (HIDDEN, ABSENT)
-        keys = _fill(site, options.records, url, hidden)
+        grants = _grants(_fill(site, options.records, url, hidden))
         if options.model is not None:
             install = site.command("pdpp", "semantic", "install", "--from", str(options.model))
             subprocess.run(install, check=True, capture_output=True)
-        grants = _grants(keys)
         with site.serving():
             probes = _probes(hidden, absent)
             if options.model is not None:
                 _wait_until_embedded(site, _grant(site, "fields", grants["fields"]))
                 probes += _meaning_probes(hidden, absent)
-            asked = [
-                each for each in probes if re.search(options.only, f"{each.name} {each.grant}")
-            ]
-            for probe in asked:
-                # its own token, since all of them take longer than one lasts
-                token = _grant(site, probe.grant, grants[probe.grant])
-                found = _compare(site, token, probe, samples)
-                worst = max(worst, abs(found.z))
-                row = (f"{found.hidden_us:.0f}", f"{found.absent_us:.0f}", f"{found.z:+.2f}")
-                row = (*row, "{} : {}".format(*found.late))
-                table.add_row(probe.name, probe.grant, *row)
-                progress.print(probe.name, probe.grant, *row, sep="  ")
-    console.print(table)
-    return 0 if worst < 3 else 1
+            yield World(site, probes, grants)
 
 
 def _asked_for(word: str) -> list[tuple[int, ...]]:
@@ -175,10 +199,10 @@ def _probes(hidden: str, absent: str) -> list[Probe]:
         "most words": "{}+{}1+{}2",
     }
     asked = {name: f"/v1/search?q={text}+-x{NUMBER}" for name, text in asked.items()}
-    counted = "/v1/streams/letters/records?limit=1&count=exact&filter[topic]={}"
+    count = "/v1/streams/letters/records?limit=1&count=exact&filter[topic]={}"
     paths = [(name, grant, path) for grant in LIMITS for name, path in asked.items()]
     paths += [
-        ("count with a filter", each, counted) for each in ("records", "content", "most content")
+        ("count with a filter", each, count) for each in ("records", "content", "most content")
     ]
     found = [
         Probe(name, grant, path.replace("{}", hidden), path.replace("{}", absent))
@@ -210,38 +234,64 @@ def _wait_until_embedded(site: Site, token: str) -> None:
     sys.exit(f"after {EMBEDDING_SECONDS} s there were records without vectors")
 
 
-def _compare(site: Site, token: str, probe: Probe, samples: int) -> Outcome:
-    connection = HTTPConnection("127.0.0.1", site.port, timeout=60)
-    headers = {"Authorization": f"Bearer {token}"}
-    taken: tuple[list[int], list[int]] = ([], [])
-    late = [0, 0]
-    draw, order = random.Random(7), [0, 1]
-    for number in count():
-        if len(taken[0]) == samples:
-            break
+def _compare_in(asked: Sequence[tuple[World, Probe]], samples: int) -> Outcome:
+    """One probe at each server in turn, a stretch at a time, so that both see the same load."""
+    times = [Times(world.site, world.token(probe), probe) for world, probe in asked]
+    wanted, late = samples // len(times), [0, 0]
+    while any(len(each.pairs) < wanted for each in times):
+        for each in times:
+            each.ask(min(STRETCH, wanted - len(each.pairs)))
+        late = [sum(counts) for counts in zip(*(each.late for each in times), strict=True)]
+        if sum(late) > samples * MOST_LATE:
+            sys.exit(f"{times[0].probe.name}: {late} came too late; let the machine do less else")
+    pairs = [pair for each in times for pair in each.pairs]
+    present, absent = (median(side) / 1e3 for side in zip(*pairs, strict=True))
+    found = [_z(*zip(*each.pairs, strict=True)) for each in times]
+    return Outcome(present, absent, sum(found) / math.sqrt(len(found)), found, late)
+
+
+class Times:
+    """What a server took for the two sides of a probe, pair for pair, in nanoseconds."""
+
+    def __init__(self, site: Site, token: str, probe: Probe) -> None:
+        self.probe = probe
+        self.pairs: list[tuple[int, int]] = []
+        self.late = [0, 0]
+        self._connection = HTTPConnection("127.0.0.1", site.port, timeout=60)
+        self._headers = {"Authorization": f"Bearer {token}"}
+        self._draw, self._order = random.Random(7), [0, 1]
+        self._number = 0
+        for _ in range(WARM_UP):
+            self._ask_both()
+
+    def ask(self, pairs: int) -> None:
+        """So many pairs; what came too late is in none of them."""
+        for _ in range(pairs):
+            taken = self._ask_both()
+            if len(taken) == len(self._order):
+                self.pairs.append((taken[0], taken[1]))
+
+    def _ask_both(self) -> dict[int, int]:
         # in a random order, so that nothing periodic falls on one of them; each as often first,
         # since what both have in common is known to the server when the other is asked
-        order = draw.sample((0, 1), 2) if number % 2 == 0 else order[::-1]
-        pair: dict[int, int] = {}
-        for side in order:
+        even = self._number % 2 == 0
+        self._order = self._draw.sample((0, 1), 2) if even else self._order[::-1]
+        taken: dict[int, int] = {}
+        for side in self._order:
+            path = (self.probe.hidden, self.probe.absent)[side].replace(NUMBER, str(self._number))
             begin = perf_counter_ns()
-            path = (probe.hidden, probe.absent)[side].replace(NUMBER, str(number))
-            connection.request("GET", path, headers=headers)
-            answer = connection.getresponse()
+            self._connection.request("GET", path, headers=self._headers)
+            answer = self._connection.getresponse()
             body = answer.read()
             if answer.status == HTTPStatus.SERVICE_UNAVAILABLE and TOO_LATE in body:
-                late[side] += 1
-                continue
-            if not body or answer.status not in (200, 404):
-                sys.exit(f"{probe.name} was answered {answer.status}: {body[:400].decode()}")
-            pair[side] = perf_counter_ns() - begin
-        if sum(late) > samples * MOST_LATE:
-            sys.exit(f"{probe.name}: {late} were answered too late; let the machine do less else")
-        if number >= WARM_UP and len(pair) == len(taken):
-            for side, nanoseconds in pair.items():
-                taken[side].append(nanoseconds)
-    connection.close()
-    return Outcome(median(taken[0]) / 1e3, median(taken[1]) / 1e3, _z(*taken), (late[0], late[1]))
+                self.late[side] += 1
+            elif not body or answer.status not in (HTTPStatus.OK, HTTPStatus.NOT_FOUND):
+                said = body[:400].decode()
+                sys.exit(f"{self.probe.name} was answered {answer.status}: {said}")
+            else:
+                taken[side] = perf_counter_ns() - begin
+        self._number += 1
+        return taken
 
 
 def _z(one: Sequence[int], other: Sequence[int]) -> float:

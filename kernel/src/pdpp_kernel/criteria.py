@@ -143,8 +143,9 @@ class Term:
     Tokens are normalized (`domain.search_words`).  `inflected`, of a single token only: its other
     forms match as well (`domain.word_forms`).  `others` match in its place.  It stands in one of
     `fields`, or without any in whichever is searched.  `named`: what it may mean in a source
-    instead of its words.  One without tokens asks for no word.  `said` is how it was written,
-    `quoted` whether in quotation marks: neither makes it another term.
+    instead of its words.  One without tokens asks for no word.  `literal`: how it has to stand
+    there, its signs too (`c++`).  `said` is how it was written, `quoted` whether it is meant as it
+    is, as in quotation marks: neither makes it another term.
     """
 
     tokens: tuple[str, ...]
@@ -153,14 +154,15 @@ class Term:
     others: tuple[Term, ...] = ()
     fields: tuple[str, ...] = ()
     named: NamedPiece | None = None
+    literal: str = ""
     said: str = field(default="", compare=False)
     quoted: bool = field(default=False, compare=False)
 
     @property
     def is_plain(self) -> bool:
         """Whether it means one word, as it is written."""
-        literal = not (self.prefix or self.inflected or self.others or self.fields or self.named)
-        return literal and len(self.tokens) == 1
+        is_more = self.prefix or self.inflected or self.others or self.fields or self.named
+        return not is_more and not self.literal and len(self.tokens) == 1
 
     @property
     def alternatives(self) -> tuple[Term, ...]:

@@ -45,6 +45,17 @@ def test_a_value_of_a_field_that_is_not_searched_is_a_condition_beside_words(
     assert conditions(text) == expected
 
 
+@pytest.mark.parametrize("text", ["rain C++", "C++", ".net rain", "C#?"])
+def test_what_has_signs_has_to_stand_so_in_a_searched_field(text: str) -> None:
+    (found,) = conditions_in(parse_words(text), MAILS, ALL)
+    literal = text.removeprefix("rain ").removesuffix(" rain").rstrip("?")
+    assert found.any_of == tuple(
+        (Condition(name, found.kind, found.operator, literal),) for name in MAILS.lexical_fields
+    )
+    assert all(term.tokens for term in terms(text))
+    assert conditions("C++ OR rain") == conditions("rain -C++") == []
+
+
 @pytest.mark.parametrize("text", ["rain folder:inbox", "rain to:bob", "rain size:3"])
 def test_a_field_that_is_not_granted_is_words_as_one_that_nobody_knows(text: str) -> None:
     assert conditions(text, "id", "body") == []

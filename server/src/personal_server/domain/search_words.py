@@ -48,6 +48,8 @@ _CONTRACTIONS = """
     shouldn't wasn't weren't won't wouldn't i'm you're we're they're i've you've we've they've i'd
     you'd he'd she'd we'd they'd i'll you'll he'll she'll we'll they'll could've should've would've
 """
+# `C++`, `C#`, `.NET`: the signs are part of the name. What ends a sentence behind it is none.
+_WITH_SIGNS = re.compile(r"[^\w.]*(\w+(?:#|\+{1,2})|\.[^\W\d_]{2,})[.,;:!?)\]]*")
 # What stands at an apostrophe and is no part of the word: `Gina's`, `l'eau`, `dell'anno`.
 _POSSESSIVE = re.compile(r"(.*\w)['\u2019\u02bc]s?\W*", re.IGNORECASE | re.DOTALL)
 _ELIDED = re.compile(
@@ -376,6 +378,9 @@ def _quoted_term(name: str | None, quoted: str) -> Term:
 
 
 def _bare_term(text: str) -> Term:
+    signed = _WITH_SIGNS.fullmatch(text)
+    if signed and len(tokens(signed[1])) == 1:
+        return Term(tuple(tokens(signed[1])), literal=signed[1], quoted=True)
     words = tuple(tokens(_without_apostrophe(text)))
     letters = sum(map(len, words))
     prefix = text.endswith("*") and letters >= MIN_PREFIX_CHARS

@@ -42,9 +42,21 @@ def words_in(words: WordQuery, stream: Stream, granted: Sequence[str]) -> WordQu
 def conditions_in(
     words: WordQuery, stream: Stream, granted: Sequence[str]
 ) -> tuple[Condition, ...]:
-    """The values that a query names of fields that are not searched."""
+    """The values that a query names of fields that are not searched, and what has to stand in
+    searched ones with its signs.
+    """
     found = _conditions(words, stream, granted)
+    found += [_standing(term, stream, granted) for term in words.terms if term.literal]
     return tuple(condition for condition in found if condition is not None)
+
+
+def _standing(term: Term, stream: Stream, granted: Sequence[str]) -> Condition | None:
+    """That a literal stands in one of the fields that are searched."""
+    fields = [name for name in stream.lexical_fields if name in granted]
+    if term.others or not fields:
+        return None
+    sought = Condition(fields[0], ValueKind.STRING, Operator.CONTAINS, term.literal)
+    return replace(sought, any_of=tuple((replace(sought, field=name),) for name in fields))
 
 
 def _conditions(words: WordQuery, stream: Stream, granted: Sequence[str]) -> list[Condition | None]:

@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from functools import cache, cached_property
 from typing import NamedTuple
+from unicodedata import category
 
 from pdpp_kernel.criteria import NamedPiece, Term, WordQuery
 from personal_server.domain.language_names import LANGUAGE_CODES
@@ -96,9 +97,17 @@ def parse_words(text: str) -> WordQuery:
     # which language it is matters to common words alone, and may take the model that tells it
     common = _common_words(language_of(text)) if any(map(says_little, joined)) else frozenset[str]()
     sought = tuple(term for term in joined if not _says_nothing(term, common)) or tuple(joined)
-    ignored = (*signs, *(term.said for term in joined if term not in sought))
+    ignored = (*signs, *(term.said for term in joined if term not in sought), *_pictures(text))
     left_out = tuple(dict.fromkeys(excluded))
     return WordQuery(sought, left_out, ignored=ignored, phrase=_phrase(pieces))
+
+
+def _pictures(text: str) -> tuple[str, ...]:
+    """The emoji and other signs with a picture that stand by themselves in a query."""
+    if text.isascii():
+        return ()
+    pieces = dict.fromkeys(each for each in text.split() if not tokens(each))
+    return tuple(each for each in pieces if any(category(sign) == "So" for sign in each))
 
 
 def _phrase(pieces: Sequence[tuple[str, Term]]) -> Term | None:

@@ -123,3 +123,9 @@ def test_words_that_every_text_holds_are_left_out_of_a_query_that_has_others(
     words = parse_words(text)
     assert [" ".join(term.tokens) for term in words.terms] == sought
     assert len(words.ignored) == ignored
+
+
+def test_emoji_are_no_words_and_said_to_be_left_out() -> None:
+    words = parse_words("party \U0001f389 \U0001f602\U0001f602 at - 5 \u2013 \U0001f389")
+    assert [term.said for term in words.terms] == ["party", "5"]
+    assert words.ignored == ("at", "\U0001f389", "\U0001f602\U0001f602")

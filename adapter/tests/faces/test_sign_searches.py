@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from adapter.tests.asking import ask
+from adapter.tests.fake_rs import Answer, Request
+from adapter.tests.seed import world
+
+FILTER = {"body": {"contains": "\U0001f602"}}
+ROW = {"name": "messages", "field_capabilities": {"body": "t=text,eq,f=text,lex", "id": "eq"}}
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("connections", "tool", "meant"),
+    [
+        (("cin_a",), "query_records", {"connection_id": "cin_a", "limit": 3}),
+        (
+            ("cin_a", "cin_b"),
+            "aggregate",
+            {"metric": "count", "across": "connections", "group_by": "connection_id"},
+        ),
+    ],
+)
+async def test_signs_are_sought_by_a_filter(
+    connections: tuple[str, ...], tool: str, meant: dict[str, Any]
+) -> None:
+    def refusing(request: Request) -> Answer | None:
+        if request.path == ("v1", "schema"):
+            held = [{"connection_id": name} for name in connections]
+            connector = {"connector_key": "x", "streams": [ROW], "granted_connections": held}
+            return Answer(200, {"object": "schema", "connectors": [connector]})
+        error = {"code": "invalid_request", "param": "q", "message": "no words"}
+        return Answer(400, {"error": {"type": "invalid_request_error", **error}})
+
+    rs = world()
+    rs.script = refusing
+    refused = (await ask(rs, "search", {"query": " \U0001f602", "limit": 3})).structured["error"]
+    assert refused["code"] == "invalid_request"
+    assert (refused["next_call"]["tool"], refused["next_call"]["arguments"]) == (
+        tool,
+        {"stream": "messages", "filter": FILTER, **meant},
+    )
+    rs.requests.clear()
+    await ask(rs, "search", {"query": "zebra"})
+    assert ("v1", "schema") not in rs.paths

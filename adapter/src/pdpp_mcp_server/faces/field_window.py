@@ -159,7 +159,6 @@ def _fitting(received: str, limit: int) -> str:
 
 def _structured(body: Json, request: WindowRequest, shown: _ShownWindow, *, linked: bool) -> Json:
     window: Json = {
-        "text": shown.text,
         "start_chars": shown.start,
         "end_chars": shown.end,
         "limit_chars": shown.limit,
@@ -170,6 +169,7 @@ def _structured(body: Json, request: WindowRequest, shown: _ShownWindow, *, link
     match = _match(as_object(body.get("window")), request)
     if match is not None:
         window["match"] = match
+    window["text"] = shown.text  # last, so that a host that cuts a result keeps the cursors
     record = shown.record
     structured: Json = {
         "record": {
@@ -179,7 +179,6 @@ def _structured(body: Json, request: WindowRequest, shown: _ShownWindow, *, link
             "record_id": record.record_id,
         },
         "field": _field(as_object(body.get("field")), request),
-        "window": window,
     }
     if linked:
         structured["resource"] = {
@@ -187,6 +186,7 @@ def _structured(body: Json, request: WindowRequest, shown: _ShownWindow, *, link
             "next_uri": shown.uri(shown.end) if shown.follows else None,
             "previous_uri": None if shown.previous is None else shown.uri(shown.previous),
         }
+    structured["window"] = window
     return structured
 
 

@@ -100,6 +100,13 @@ def test_a_place_comes_back_as_it_was(text: str) -> None:
     assert open_place(SEALER, TokenUse.PAGE, token, "abc", param="cursor") == place
 
 
+@pytest.mark.parametrize("number", [0, -1, 2**63 - 1, 2**63, -(2**63), -(2**63) - 1, 10**21])
+def test_instants_of_any_year_come_back_as_they_were(number: int) -> None:
+    place = CursorPlace("abc", SOURCES, (number, "m1"))
+    token = seal_place(SEALER, TokenUse.PAGE, place)
+    assert open_place(SEALER, TokenUse.PAGE, token, "abc", param="cursor") == place
+
+
 def content_bytes(text: str) -> int:
     return len(sealed(text).split(".")[2]) // 2 - len(sealed().split(".")[2]) // 2
 

@@ -23,6 +23,8 @@ from personal_server.domain.authority import ReadableSource, ReadAuthority
 REQUEST_DIGEST_BYTES = 16
 SOURCES_DIGEST_BYTES = 8
 MAX_TOKEN_CHARS = 8_192
+# MessagePack has no larger integers; instants of the year 2263 and later are (in nanoseconds).
+_MSGPACK_LIMIT = 1 << 63
 PACKED_CHARS = 64
 ALPHABETS = (
     "0123456789abcdef-",
@@ -76,7 +78,7 @@ class CursorPlace:
 
 def seal_place(sealer: Sealer, use: TokenUse, place: CursorPlace) -> str:
     """A token for a place."""
-    packed = [_packed(value) if isinstance(value, str) else value for value in place.position]
+    packed = [_packed_value(value) for value in place.position]
     content = msgspec.msgpack.encode([bytes.fromhex(place.sources), *packed])
     return sealer.seal(use, place.request, content)
 
@@ -187,6 +189,15 @@ def _digest(value: object, size: int) -> str:
     return hashlib.sha256(orjson.dumps(value)).hexdigest()[: 2 * size]
 
 
+def _packed_value(value: object) -> object:
+    if isinstance(value, str):
+        return _packed(value)
+    if isinstance(value, int) and not -_MSGPACK_LIMIT <= value < _MSGPACK_LIMIT:
+        size = value.bit_length() // 8 + 1
+        return bytes([len(ALPHABETS)]) + value.to_bytes(size, signed=True)
+    return value
+
+
 def _packed(text: str) -> bytes | str:
     """The number of an alphabet, and the text as a number in its digits after a 1."""
     numbers = [n for n, alphabet in enumerate(ALPHABETS) if set(text) <= set(alphabet)]
@@ -198,7 +209,9 @@ def _packed(text: str) -> bytes | str:
     return bytes(numbers[:1]) + value.to_bytes((value.bit_length() + 7) // 8)
 
 
-def _unpacked(packed: bytes) -> str:
+def _unpacked(packed: bytes) -> str | int:
+    if packed[0] == len(ALPHABETS):
+        return int.from_bytes(packed[1:], signed=True)
     alphabet, value, characters = ALPHABETS[packed[0]], int.from_bytes(packed[1:]), list[str]()
     while value > 1:
         value, position = divmod(value, len(alphabet))

@@ -13,6 +13,7 @@ import pytest
 from adapter.tests.asking import ask
 from adapter.tests.fake_rs import Answer, FakeRs, Request
 from adapter.tests.seed import world
+from pdpp_mcp_server.rs_client.json_values import as_object
 
 pytestmark = pytest.mark.anyio
 Json = dict[str, Any]
@@ -47,7 +48,7 @@ def large() -> FakeRs:
 
     def warned(request: Request) -> Answer | None:
         answer = rs.answer(request)
-        answered: Json = answer.body if isinstance(answer.body, dict) else {}
+        answered = as_object(answer.body)
         if answer.status == 200 and "meta" in answered:
             meta = {**answered["meta"], "warnings": [WARNING]}
             return Answer(200, {**answered, "meta": meta})

@@ -14,6 +14,9 @@ from pdpp_sources.common.html_text import html_to_text
         ("before <title>and what follows", "before and what follows"),
         ('<input type=submit value="Say yes"> or no', "Say yes or no"),
         ("a <b>b</b> <script>c</script> d", "a b d"),
+        ('a <iframe src="x"><script src="y"> c</script></iframe> d', "a d"),
+        ("a <noframes>your program shows no frames</noframes> d", "a d"),
+        ("before <iframe src=x>and what follows", "before and what follows"),
     ],
 )
 def test_nothing_after_a_broken_or_empty_element_is_lost(html: str, text: str) -> None:

@@ -41,7 +41,11 @@ def read(value: str) -> list[tuple[str, str]]:
         ('"open <a@x.org>, c@d.e', [("open", "a@x.org"), ("", "c@d.e")]),
         ("Ann <a@x.org, Bo <b@y.org>", [("Ann", "a@x.org"), ("Bo", "b@y.org")]),
         ("<<a@x.org>>", [("", "a@x.org")]),
+        ("a@b@c.d, e@f.g", [("a@b@c.d", ""), ("", "e@f.g")]),
+        ("a@b.c@d.e", [("@d.e", "a@b.c")]),  # a server added its own name behind it
         # groups, remarks, routes, schemes
+        ("Pete <pete(his account)@x.org(his host)>", [("Pete", "pete@x.org")]),
+        ("Friends: Chris <c@(his host)x.org>, a@b.c;", [("Chris", "c@x.org"), ("", "a@b.c")]),
         ('Friends: a@b.c, "Bo, B" <b@c.d>;', [("", "a@b.c"), ("Bo, B", "b@c.d")]),
         ("undisclosed-recipients:;", []),
         ("undisclosed-recipients:", []),

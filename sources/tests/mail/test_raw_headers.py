@@ -43,3 +43,16 @@ def test_the_charset_of_an_inner_part_counts() -> None:
 def test_the_charset_of_an_encoded_word_counts() -> None:
     sender = b"From: =?koi8-r?q?=F0?= <a@x.org>"
     assert subject(b"Subject: " + "Привет".encode("koi8-r"), sender) == "Привет"
+
+
+def test_a_short_subject_is_read_as_the_words_below_it() -> None:
+    words = "台北各等級商用辦公室案件，適合各種商業需求".encode("big5")
+    lines = [b"Subject: [ILUG] " + "出租".encode("big5"), b"From: a@x.example", b"", words]
+    assert Headers(message_from_bytes(b"\n".join(lines))).text("subject") == "[ILUG] 出租"
+
+
+def test_other_names_of_a_charset_count() -> None:
+    written = b"Subject: " + "還在用20%的信用卡".encode("big5")
+    assert (
+        subject(written, b'Content-Type: text/html; charset="CHINESEBIG5"') == "還在用20%的信用卡"
+    )

@@ -10,7 +10,11 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from pdpp_sources.common.hidden_html import HiddenElements, TextLook
 
-_SILENT = frozenset({"script", "style", "head", "title", "template", "noscript", "svg", "math"})
+# what stands in frames is for programs that show none
+_SILENT = frozenset(
+    {"script", "style", "head", "title", "template", "noscript", "svg", "math"}
+    | {"iframe", "noframes", "noembed"}
+)
 _BLOCKS = """
 address article aside blockquote br dd details div dl dt fieldset figure footer form h1 h2 h3 h4 h5
 h6 header hr li main nav ol p pre section summary table tr ul
@@ -28,7 +32,7 @@ _CLOSED_BY_THEMSELVES = frozenset(_ENDLESS.split())
 
 
 _WEB = re.compile(r"https?://[^\s<>]{1,2000}\Z", re.IGNORECASE)
-_MOST_LINKS = 500
+MOST_LINKS = 500
 _LONGEST_LINK_TEXT = 200
 _PRESSED = frozenset({"submit", "button", "reset"})
 _END = (
@@ -37,7 +41,10 @@ _END = (
 _ANY_TAG = re.compile(r"<(/?[a-zA-Z][a-zA-Z0-9]*)([^<>]*)(>?)")
 _OPENER = re.compile(r"<(?:!--|[a-zA-Z]+[^<>]*>?)")
 _ATTRIBUTE = re.compile(r"""\s[\w:-]+\s*=\s*(?:"[^"]*"|'[^']*'|[^\s"'>]+)""")
-_SWALLOWING = ("title", "textarea", "noscript", "template", "svg", "math")
+_SWALLOWING = (
+    *("title", "textarea", "noscript", "template", "svg", "math"),
+    *("iframe", "noframes", "noembed"),
+)
 
 
 _Piece: TypeAlias = "str | tuple[LexborNode, TextLook]"
@@ -47,11 +54,13 @@ _Piece: TypeAlias = "str | tuple[LexborNode, TextLook]"
 class HtmlPage:
     """What a document says, and where it leads.
 
-    Shapes: a link is `words <address>`, or the address alone; of the web only, each once.
+    Shapes: a link is `words <address>`, or the address alone; of the web only, each once; of more
+        than `MOST_LINKS` the first ones, and `is_cut`.
     """
 
     text: str
     links: list[str]
+    is_cut: bool = False
 
 
 def html_to_text(html: str) -> str:
@@ -67,7 +76,8 @@ def read_html(html: str) -> HtmlPage:
     if _END not in page.text:
         page = _Page(_mended(html) + _END)
     lines = (_BLANKS.sub(" ", line).strip() for line in page.text.replace(_END, "").split("\n"))
-    return HtmlPage(_MANY_LINES.sub("\n\n", "\n".join(lines)).strip(), list(page.links))
+    text = _MANY_LINES.sub("\n\n", "\n".join(lines)).strip()
+    return HtmlPage(text, list(page.links), page.is_cut)
 
 
 def _mended(html: str) -> str:
@@ -103,6 +113,7 @@ class _Page:
 
     def __init__(self, html: str) -> None:
         self.links: dict[str, None] = {}
+        self.is_cut = False
         pieces: list[str] = []
         tree = LexborHTMLParser(html)
         self._hidden = HiddenElements(tree)
@@ -128,7 +139,7 @@ class _Page:
             return _END if _END in (node.text() or "") else ""
         if tag == "input":
             return _pressed(node)
-        if tag == "a" and len(self.links) < _MOST_LINKS and not look.is_hidden:
+        if tag == "a" and not self.is_cut and not look.is_hidden:
             self._keep_link(node)
         breaks = tag in _BREAKS
         if breaks:
@@ -151,7 +162,10 @@ class _Page:
         pictures = (picture.attributes.get("alt") or "" for picture in node.css("img"))
         words = " ".join((node.text() or "").split()) or " ".join(filter(None, pictures))
         words = words.replace(_END, "")[:_LONGEST_LINK_TEXT]
-        self.links.setdefault(f"{words} <{address}>" if words not in ("", address) else address)
+        link = f"{words} <{address}>" if words not in ("", address) else address
+        self.is_cut = len(self.links) >= MOST_LINKS and link not in self.links
+        if not self.is_cut:
+            self.links[link] = None
 
 
 def _pressed(node: LexborNode) -> str:

@@ -61,13 +61,16 @@ def printable_within(value: Json) -> Json:
 
 
 def decoded(content: bytes, charset: str | None = None) -> str:
-    """Bytes as text: by the charset named, else UTF-8; a stray byte is one of Western Windows.
+    """Bytes as text: by the charset named, else UTF-8, else the one that their letters tell.
 
-    Where the charset named is known, a byte that is none of it costs one character.
+    A stray byte in UTF-8, and in what tells nothing, is one of Western Windows. Where the charset
+    named is known, a byte that is none of it costs one character.
 
     What is called Western but is whole UTF-8 is UTF-8: programs name the charset they expected.
     """
-    codec = _codec(charset)
+    codec = codec_named(charset)
+    if codec in japanese.ESCAPED and b"\x1b" not in content and not content.isascii():
+        codec, charset = "utf-8", None  # the charset that was meant for others
     if codec in japanese.ESCAPED or (b"\x1b$" in content and japanese.is_escaped_japanese(content)):
         return printable(japanese.from_escaped(content))
     if codec in japanese.UNIX:
@@ -84,6 +87,11 @@ def decoded(content: bytes, charset: str | None = None) -> str:
             return printable(content.decode(codec, "replace"))
         except (LookupError, ValueError):
             pass
+    from pdpp_sources.common.unnamed_charsets import told_charset  # noqa: PLC0415 (few need it)
+
+    told = told_charset(content)
+    if told is not None:
+        return printable(content.decode(told, "replace"))
     return printable(content.decode("utf-8", _STRAY))
 
 
@@ -119,7 +127,8 @@ def _western(error: UnicodeError) -> tuple[str, int]:
 codecs.register_error(_STRAY, _western)
 
 
-def _codec(charset: str | None) -> str:
+def codec_named(charset: str | None) -> str:
+    """The codec that reads what is called by that name; UTF-8 where there is no name."""
     name = (charset or "utf-8").strip("\"' ").lower()
     return _SUPERSETS.get(name, name)
 

@@ -42,6 +42,8 @@ _ADDRESS = re.compile(r'(?:"(?:[^"\\]|\\.)*"|[^@\s<>()",;]+)@(?:\[[^\]\s]+\]|[^@
 _IN_WORDS = re.compile(
     r"(?:mailto:)?([^@\s<>()\[\]\"',;:]{1,128}@[^@\s<>()\[\]\"',;:]{1,253})", re.IGNORECASE
 )
+# its first part names no site that mail could go to
+_TWICE_AT = re.compile(r"[^@\s.]{1,128}(?:\.[^@\s.]{1,128}){0,20}@[^@\s.]{1,128}@\S{1,253}")
 _SCHEME = re.compile(r"\A(?:mailto|smtp):", re.IGNORECASE)
 _ROUTE = re.compile(r"\A@[^:]*:")
 _EMPTY_GROUP = re.compile(r"[^@:]{1,100}:\s*;")
@@ -210,6 +212,8 @@ def _people(entry: _ListEntry, *, again: bool) -> Iterator[Address]:
 
 def _in_angles(entry: _ListEntry, text: str) -> Iterator[Address]:
     inner = entry.angle or ""
+    if "(" in inner:
+        inner = re.sub(_REMARK, "", inner).strip() or inner
     inside = re.split(r"[,;]", _ROUTE.sub("", inner))
     addresses = [address for address in map(_mailbox, inside) if address]
     name = _name(text, entry.remarks)
@@ -240,7 +244,7 @@ def _of_words(text: str, entry: _ListEntry, *, again: bool) -> Iterator[Address]
     if whole:
         yield _address(_name("", remarks), whole)
         return
-    matches = list(_IN_WORDS.finditer(text)) if not entry.has_quoted else []
+    matches = [] if entry.has_quoted or _TWICE_AT.fullmatch(text) else [*_IN_WORDS.finditer(text)]
     if matches:
         begin = 0
         for match in matches:

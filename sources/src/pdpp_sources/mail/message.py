@@ -39,6 +39,8 @@ _LARGE_BYTES = 4 * 1024 * 1024
 _BASE64 = re.compile(rb"(?<=\n)(?:[A-Za-z0-9+/=]{1,998}+\r?\n)++")
 _LONG_BYTES = 256 * 1024
 _HALF_DAY = re.compile(r"\b(\d{1,2})((?::\d\d){1,2})\s?([AP])\.?M\b\.?", re.IGNORECASE)
+# `GMT+1` and `+-0500`, which the library takes for GMT
+_OTHER_OFFSET = re.compile(r"\b(?:GMT|UTC|UT)\s?([+-])(\d{1,2})(?::?(\d\d))?\b|\+(-)(\d\d)(\d\d)\b")
 _FRACTION = re.compile(r"(\d:\d\d:\d\d)\.\d{1,9}\b")
 _BLANK_LINE = re.compile(rb"\n\r?\n")
 _LONGEST_NUMBER = 18
@@ -120,7 +122,7 @@ class Headers:
 def _instant(value: str) -> datetime | None:
     try:
         whole_day = _HALF_DAY.sub(_of_whole_day, value) if "M" in value.upper() else value
-        parts = parsedate_tz(_FRACTION.sub(r"\1", whole_day))
+        parts = parsedate_tz(_OTHER_OFFSET.sub(_usual_offset, _FRACTION.sub(r"\1", whole_day)))
         if parts is None:
             from pdpp_sources.mail.local_dates import in_standard_form  # noqa: PLC0415 (few are so)
 
@@ -131,6 +133,12 @@ def _instant(value: str) -> datetime | None:
         return local - timedelta(seconds=parts[9] or 0)
     except (ValueError, OverflowError, TypeError, IndexError):
         return None
+
+
+def _usual_offset(written: re.Match[str]) -> str:
+    """A distance from UTC as the standard writes it."""
+    sign, hours, minutes = written.groups()[:3] if written[1] else written.groups()[3:]
+    return f"{sign}{int(hours):02}{minutes or '00'}"
 
 
 def _of_whole_day(clock: re.Match[str]) -> str:
@@ -154,6 +162,7 @@ class Body:
 
     texts: list[str] = field(default_factory=list[str])
     links: list[str] = field(default_factory=list[str])
+    links_are_cut: bool = False
     attachments: list[Attachment] = field(default_factory=list[Attachment])
 
     @property
@@ -222,6 +231,7 @@ def body_of(text: MailText, message: Message, depth: int = 0, *, speaks: bool = 
         is_first = is_first and not inner[-1].says_something
     body.attachments = [attachment for body in inner for attachment in body.attachments]
     body.links = list(dict.fromkeys(link for body in inner for link in body.links))
+    body.links_are_cut = any(body.links_are_cut for body in inner)
     if versions:
         # Of several versions of one text the plain one speaks, if it says anything.
         kinds = (child.get_content_type() for child in children)
@@ -280,7 +290,7 @@ def _read_leaf(mail: MailText, part: Message, body: Body, *, speaks: bool) -> No
         text = decoded(_content(part), _charset(part))
         if kind == "text/html":
             page = read_html(text)
-            body.texts, body.links = [page.text], page.links
+            body.texts, body.links, body.links_are_cut = [page.text], page.links, page.is_cut
         else:
             body.texts = [_unflowed(text.replace("\r\n", "\n"), part).strip("\n\r\t ")]
         if filename is None:

@@ -1,7 +1,8 @@
 """Headers as they stand in a file: folded, and in old or hasty mail with bytes above 127.
 
 Source: RFC 5322, section 2.2.3.  Bytes without a charset are UTF-8 if they can be, else of the
-charset that the message names elsewhere, else Chinese where they look so, else Western.
+charset that the message names elsewhere, else of the one that their letters or those of its words
+tell, else Western.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import re
 from collections.abc import Iterator
 from email.message import Message
 
-from pdpp_sources.common.text import decoded
+from pdpp_sources.common.text import codec_named, decoded
 from pdpp_sources.mail.encoded_words import ENCODED_WORD
 
 _SOUND = rb"(?:[!-9;-~]{1,200}:|[ \t]|>?From )[^\n]*\n"
@@ -78,7 +79,7 @@ def decoded_raw(value: str, message: Message) -> str:
     content = _bytes_of(value)
     for charset in _hints(content, message):
         try:
-            content.decode(charset)
+            content.decode(codec_named(charset))
         except (LookupError, ValueError):
             continue
         return decoded(content, charset)
@@ -89,6 +90,11 @@ def _hints(content: bytes, message: Message) -> Iterator[str]:
     """Charsets to try, the likeliest first."""
     yield "utf-8"
     yield from (charset for charset in _named(message) if charset not in _SAYS_NOTHING)
+    from pdpp_sources.common.unnamed_charsets import told_charset  # noqa: PLC0415 (few need it)
+
+    for told in map(told_charset, (content, _words_of(message))):
+        if told is not None:
+            yield told
     if _is_chinese(content):
         yield "gb18030"
 
@@ -106,6 +112,12 @@ def _named(message: Message) -> Iterator[str]:
     for _, value in message.raw_items():
         for match in ENCODED_WORD.finditer(str(value)[:2000]):
             yield match[1].partition("*")[0].lower()
+
+
+def _words_of(message: Message) -> bytes:
+    """The bytes of its words, where it has no parts."""
+    payload = message.get_payload(decode=True)
+    return payload if isinstance(payload, bytes) else b""
 
 
 def _is_chinese(content: bytes) -> bool:

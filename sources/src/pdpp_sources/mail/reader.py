@@ -43,6 +43,7 @@ from pdpp_sources.common.declaration import (
     written_by,
 )
 from pdpp_sources.common.export import Export, ExportMember
+from pdpp_sources.common.html_text import MOST_LINKS
 from pdpp_sources.common.source import (
     MOST_REMEMBERED,
     Claim,
@@ -302,6 +303,9 @@ def mail_records(
     yield SourceRecord("messages", data, position, thread=links)
     if len(body.text) > LONGEST_BODY_CHARS:
         reason = message("only the first four million characters of the text were imported")
+        yield Skipped("messages", "beyond_bounds", reason, position)
+    if body.links_are_cut:
+        reason = message("only the first %(most)s links of a page were imported", most=MOST_LINKS)
         yield Skipped("messages", "beyond_bounds", reason, position)
     yield from _bad_addresses(headers, position)
     came_with = sent_data | {"message_id": record_id, "subject": data["subject"]}

@@ -63,3 +63,14 @@ def test_who_got_it_can_be_searched_and_grouped(tmp_path: Path) -> None:
 )
 def test_dates_come_from_what_can_be_read(tmp_path: Path, headers: str, instant: str) -> None:
     assert [each["sent_at"] for each in read(tmp_path, mail(headers))] == [instant]
+
+
+def test_links_beyond_what_is_kept_are_named(tmp_path: Path) -> None:
+    page = "".join(f'<a href="https://x.example/{n % 501}">more</a>\n' for n in range(1_002))
+    head = "From: a@x.example\nContent-Type: text/html"
+    (tmp_path / "a.eml").write_text(mail(head, page))
+    items = read_path(tmp_path)
+    assert [len(record["links"]) for record in records_of(items, "messages")] == [500]
+    assert skips_of(items) == ["beyond_bounds"]
+    (tmp_path / "a.eml").write_text(mail(head, page.replace("/500", "/499")))
+    assert skips_of(read_path(tmp_path)) == []

@@ -1,13 +1,15 @@
-"""`python -m bench.importing [COUNT] [messages | rows | places]`, or `… GIGABYTES takeout`.
+"""`python -m bench.importing [COUNT] [messages | rows | places] [--once]`.
 
-A generated mailbox, table of CSV, `Records.json` or Takeout of many parts goes through `pdpp
-import`: rates, and the peak memory of each process. It is imported whole, then anew into another
-data directory where it is ended with SIGKILL twice and gone on with; both hold the same records by
-digest, or the command fails. Then it is repeated, which stores nothing.
+Or `… GIGABYTES takeout`, `… GIGABYTES mails`: a generated mailbox, table of CSV, `Records.json` or
+Takeout of many parts, or public mails repeated to that size, goes through `pdpp import`: rates, and
+the peak memory of each process and of all together. It is imported whole, then (not with `--once`)
+anew into another data directory where it is ended with SIGKILL twice and gone on with; both hold
+the same records by digest, or the command fails. Then it is repeated, which stores nothing.
 """
 
 from __future__ import annotations
 
+import argparse
 import hashlib
 import random
 import resource
@@ -24,6 +26,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from bench import public_mails
 from bench.archive import Words
 from bench.site import Site
 from bench.takeout import generated_places, write_takeout
@@ -40,26 +43,20 @@ STREAMS = (
 )
 
 
-def main(wanted: float, what: str) -> None:
+def main(wanted: float, what: str, *, once: bool) -> None:
     """Print what an import of so many entries, or gigabytes, costs."""
     with tempfile.TemporaryDirectory(prefix="pdpp-import-") as scratch:
-        paths = _takeout(wanted) if what == "takeout" else [_file(int(wanted), what)]
+        paths = _takeout(wanted) if what == "takeout" else [_file(wanted, what)]
         size = sum(path.stat().st_size for path in paths)
         print(f"{len(paths)} file(s), {size / 1e6:,.0f} MB")
-        once = Site(Path(scratch, "once"))
-        cost = timed_import(once, paths)
-        stored, digest = count(once), digests(once)
+        whole = Site(Path(scratch, "whole"))
+        cost = timed_import(whole, paths)
+        stored, digest = count(whole), digests(whole)
         print(f"whole: {cost.words(stored, size)}")
         print("".join(f"  {name}: {each}\n" for name, each in digest.items()), end="", flush=True)
-        shutil.rmtree(once.folder)
-        site, killed = Site(Path(scratch, "killed")), 0
-        for share in KILLED_AT_SHARES:
-            killed = killed_import(site, paths, int(stored * share))
-            print(f"killed with {killed:,} stored")
-        print(f"went on: {timed_import(site, paths).words(stored - killed)}")
-        if digests(site) != digest:
-            sys.exit("what it holds differs from what was imported at once")
-        print(f"stored {count(site):,}, every digest as before", flush=True)
+        if what == "mails":
+            print(f"mails in the file, by their marks: {public_mails.marked(paths[0]):,}")
+        site = whole if once else _killed(whole, Path(scratch, "killed"), paths, stored, digest)
         print(f"again: {timed_import(site, paths).words(stored)}")
         if digests(site) != digest:
             sys.exit("importing it again changed what it holds")
@@ -67,7 +64,26 @@ def main(wanted: float, what: str) -> None:
         shutil.rmtree(paths[0].parent)
 
 
-def _file(wanted: int, what: str) -> Path:
+def _killed(
+    whole: Site, folder: Path, paths: list[Path], stored: int, digest: dict[str, str]
+) -> Site:
+    """Import anew, killed twice and gone on with; where the same records are, or this ends."""
+    shutil.rmtree(whole.folder)
+    site, killed = Site(folder), 0
+    for share in KILLED_AT_SHARES:
+        killed = killed_import(site, paths, int(stored * share))
+        print(f"killed with {killed:,} stored")
+    print(f"went on: {timed_import(site, paths).words(stored - killed)}")
+    if digests(site) != digest:
+        sys.exit("what it holds differs from what was imported at once")
+    print(f"stored {count(site):,}, every digest as before", flush=True)
+    return site
+
+
+def _file(size: float, what: str) -> Path:
+    if what == "mails":
+        return kept(f"public-mails-{size:g}gb.mbox", public_mails.repeated(size))
+    wanted = int(size)
     makers = {
         "rows": (f"table-{wanted}.csv", generated_rows),
         "messages": (f"mailbox-{wanted}.mbox", generated),
@@ -172,17 +188,20 @@ def timed_import(site: Site, paths: list[Path]) -> Cost:
     """Import, and measure the processes that do it."""
     begun, used = time.perf_counter(), _processor_seconds()
     process = subprocess.Popen(_importing(site, paths))
-    importing, readers = 0, dict[int, int]()
+    importing, together, readers = 0, 0, dict[int, int]()
     while process.poll() is None:
         importing = max(importing, _resident_kb(process.pid))
-        for pid in _children(process.pid):
+        below = list(_below(process.pid))
+        for pid in below:
             readers[pid] = max(readers.get(pid, 0), _resident_kb(pid))
+        together = max(together, sum(map(_own_share_kb, [process.pid, *below])))
         time.sleep(0.2)
     if process.returncode not in (0, UNFINISHED):
         sys.exit(f"pdpp import ended with {process.returncode}")
     seconds = time.perf_counter() - begun
     peaks = {"import": importing / 1024}
     peaks |= {f"reader {at}": kb / 1024 for at, kb in enumerate(readers.values(), 1)}
+    peaks["all together (PSS)"] = together / 1024
     return Cost(seconds, _processor_seconds() - used, peaks)
 
 
@@ -198,6 +217,22 @@ def _children(pid: int) -> list[int]:
         with suppress(OSError):
             found += map(int, file.read_text(encoding="ascii").split())
     return found
+
+
+def _below(pid: int) -> Iterator[int]:
+    """The processes that a process has started, and those that they have."""
+    for child in _children(pid):
+        yield child
+        yield from _below(child)
+
+
+def _own_share_kb(pid: int) -> int:
+    """What the process has in memory now; pages that several share count in parts."""
+    try:
+        lines = Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="ascii").splitlines()
+    except OSError:
+        return 0
+    return next((int(line.split()[1]) for line in lines if line.startswith("Pss:")), 0)
 
 
 def _resident_kb(pid: int) -> int:
@@ -247,7 +282,13 @@ def _database(path: Path) -> Generator[sqlite3.Connection]:
 
 
 if __name__ == "__main__":
-    main(
-        float(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000,
-        sys.argv[2] if len(sys.argv) > 2 else "messages",
+    parser = argparse.ArgumentParser(prog="python -m bench.importing")
+    parser.add_argument("wanted", type=float, nargs="?", default=1_000_000)
+    parser.add_argument(
+        "what",
+        nargs="?",
+        default="messages",
+        choices=("messages", "rows", "places", "takeout", "mails"),
     )
+    parser.add_argument("--once", action="store_true", help="leave out the import that is killed")
+    main(**vars(parser.parse_args()))

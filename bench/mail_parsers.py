@@ -33,6 +33,10 @@ _NAMED = re.compile(r".* (?=<[^<>]+>\Z)", re.DOTALL)  # behind it stands the add
 _QUOTED = re.compile(r'"[^"]*"')
 _ADDRESS = re.compile(r"[^\s<>\"'(),;:]+@[^\s<>\"'(),;:]+")
 _WORD = re.compile(r"\w+")
+# how the text of a page names where its links and pictures lead: no part of the words here
+_LINK = re.compile(
+    r"\[[^\]\s]{1,2000}\]|\b(?:https?://|mailto:|www\.)[^\s\]>]{1,2000}", re.IGNORECASE
+)
 _IN_NODE = """
 const fs = require('fs'), {simpleParser} = require('mailparser');
 const addresses = (v) => [].concat(v || []).flatMap((a) => a.value).flatMap(
@@ -264,7 +268,8 @@ def _line(text: str | None) -> str:
 
 
 def _words(text: str | None) -> Counter[str]:
-    return Counter(_WORD.findall(text or ""))
+    """Whatever their case: one of the parsers writes headings of pages in capitals."""
+    return Counter(_WORD.findall(_LINK.sub(" ", text or "").lower()))
 
 
 def _bare(identifier: str) -> str:

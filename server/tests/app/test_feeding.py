@@ -11,9 +11,9 @@ import subprocess
 import sysconfig
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from email.message import EmailMessage
 from pathlib import Path
 from typing import Any, Protocol
@@ -21,7 +21,7 @@ from typing import Any, Protocol
 import pytest
 
 from pdpp_sources.started_process import STARTS
-from personal_server.app.feed_imports import ImportCommand
+from personal_server.app.feed_imports import FOLDER, ImportCommand
 from personal_server.app.feeding import feed_engine, feed_store, stop_feeding
 from personal_server.app.stores import Stores, open_stores
 from personal_server.cli.feed_checks import FeedComparison, check_feed
@@ -530,4 +530,96 @@ def test_a_vault_that_is_nearly_emptied_asks_its_owner_first(
     asked = fed.run()
     assert (asked.code, asked.records_deleted) == (None, len(names) - 1)
     assert noted(fed) == {"n0.md"}
+    assert fed.check().differences == []
+
+
+@dataclass(slots=True)
+class Meanwhile(ImportHere):
+    """An import during which something happens once."""
+
+    happens: list[Callable[[], object]] = field(default_factory=list[Callable[[], object]])
+
+    def __call__(
+        self,
+        feed_id: str,
+        paths: Sequence[Path],
+        within: Path,
+        account: str | None,
+        *,
+        lists: bool = False,
+    ) -> Mapping[str, Any]:
+        while self.happens:
+            self.happens.pop()()
+        return ImportHere.__call__(self, feed_id, paths, within, account, lists=lists)
+
+
+def test_a_vault_that_changes_or_vanishes_while_it_is_read_loses_nothing(
+    watch: Watch, settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    vault, away = tmp_path / "Vault", tmp_path / "unmounted"
+    a_vault(vault, "abc")
+    fed = watch(vault, deletions=FOLLOW)
+    settled(fed, monkeypatch)
+    importer = Meanwhile(settings.data_dir / FOLDER, {}, fed.stores)
+    fed.engine = feed_engine(settings, fed.stores, importer)
+    importer.happens = [(vault / "a.md").unlink]
+    aged(vault / "d.md", b"About d")
+    assert settled(fed, monkeypatch).records_deleted == 0
+    assert settled(fed, monkeypatch).records_deleted == 1
+    aged(vault / "e.md", b"About e")
+    importer.happens = [lambda: vault.rename(away)]
+    vanished = settled(fed, monkeypatch)
+    assert (vanished.code, vanished.needs_owner) == ("folder_gone", False)
+    assert fed.run().code == "folder_gone"
+    away.rename(vault)
+    settled(fed, monkeypatch)
+    assert noted(fed) == {"b.md", "c.md", "d.md", "e.md"}
+    assert fed.check().differences == []
+
+
+def test_a_rotating_maildir_is_read_whole_and_once(
+    watch: Watch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Mails are delivered, read, marked and cleared out between looks and while it is read."""
+    monkeypatch.setattr(feed_ledger, "SETTLED_AFTER_NS", 0)
+    box, draw = mailbox.Maildir(tmp_path / "Maildir"), random.Random(7)
+    keys = [box.add(a_mail(number)) for number in range(5)]
+    fed = watch(tmp_path / "Maildir")
+    for number in range(5, 40):
+        keys.append(box.add(a_mail(number)))
+        for key in draw.sample(keys, 2):
+            mail = box.get_message(key)
+            mail.set_subdir(draw.choice(["cur", "new"]))
+            mail.set_flags(draw.choice(["", "S", "FS"]))
+            box[key] = mail
+        if number % 5 == 0:
+            settled(fed, monkeypatch)
+            box.discard(keys.pop(draw.randrange(len(keys))))
+    settled(fed, monkeypatch)
+    assert fed.held() == {"messages": 40}
+    assert not fed.check().is_short
+
+
+def test_exports_on_a_drive_that_vanishes_while_they_are_read_are_no_refused_ones(
+    watch: Watch, settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, away = tmp_path / "Downloads", tmp_path / "unmounted"
+    aged(folder / "a.mbox", an_mbox(range(5)))
+    fed = watch(folder)
+    settled(fed, monkeypatch)
+    importer = Meanwhile(settings.data_dir / FOLDER, {}, fed.stores)
+    fed.engine = feed_engine(settings, fed.stores, importer)
+    aged(folder / "b.mbox", an_mbox(range(5, 9)))
+
+    def unmounted() -> None:
+        folder.rename(away)
+        folder.mkdir()
+
+    importer.happens = [unmounted]
+    vanished = settled(fed, monkeypatch)
+    assert (vanished.code, vanished.needs_owner, vanished.rejected) == ("folder_gone", False, 0)
+    folder.rmdir()
+    away.rename(folder)
+    fed.engine.run(fed.feed_id)  # by itself: nobody asks
+    assert fed.held() == {"messages": 9}
     assert fed.check().differences == []

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pdpp_kernel.values import NANOSECONDS
 from personal_server.feeds.feed_ledger import (
+    LONG_PAST_NS,
     SETTLED_AFTER_NS,
     Decision,
     ItemState,
@@ -135,7 +137,7 @@ def test_a_tree_that_never_rests_is_read_after_a_minute() -> None:
 def test_an_item_is_renamed_without_an_import() -> None:
     folder = Folder(now=BEGINS)
     folder.write("a.zip")
-    folder.now += 120 * NANOSECONDS
+    folder.now += LONG_PAST_NS
     folder.look()
     folder.rename("a.zip", "b.csv")
     decision = folder.look()
@@ -146,7 +148,7 @@ def test_an_item_is_renamed_without_an_import() -> None:
 def test_what_is_gone_is_said_once_and_comes_back_without_an_import() -> None:
     folder = Folder()
     folder.write("a.zip")
-    folder.now += 120 * NANOSECONDS
+    folder.now += LONG_PAST_NS
     folder.look()
     kept = folder.files.pop("a.zip")
     assert folder.look().gone == 1
@@ -160,7 +162,7 @@ def test_what_is_gone_is_said_once_and_comes_back_without_an_import() -> None:
 def test_a_rejected_item_is_tried_again_by_a_newer_reader_or_on_demand() -> None:
     folder = Folder()
     folder.write("a.zip")
-    folder.now += 120 * NANOSECONDS
+    folder.now += LONG_PAST_NS
     (item,) = folder.seen()
     terms = LookTerms("fee_1", FolderLayout.EXPORTS, folder.now, "1")
     folder.ledger["a.zip"] = line_after(item, "export_not_recognized", terms)
@@ -174,3 +176,27 @@ def test_an_unfinished_item_waits_however_old_it_is() -> None:
     item = SeenItem("a.zip.part", "m1", 0, 10, is_unfinished=True)
     decision = decide([item], {}, LookTerms("fee_1", FolderLayout.EXPORTS, BEGINS, "1"))
     assert (decision.taken, decision.settling) == ([], 1)
+
+
+@pytest.mark.parametrize("hours", [1, 14])
+def test_a_file_that_grows_on_a_drive_whose_clock_is_behind_is_not_taken(hours: int) -> None:
+    folder = Folder(skew=-hours * 3_600 * NANOSECONDS)
+    for _ in range(20):
+        folder.write("a.zip")
+        assert folder.look().taken == []
+        folder.now += 3 * NANOSECONDS
+        assert folder.look().taken == []
+    folder.now += SETTLED_AFTER_NS
+    assert [each.name for each in folder.look().taken] == ["a.zip"]
+
+
+@pytest.mark.parametrize("layout", FolderLayout)
+def test_a_clock_that_is_put_back_delays_nothing(layout: FolderLayout) -> None:
+    folder = Folder(layout)
+    folder.write("a.zip")
+    folder.look()
+    folder.now -= 3_600 * NANOSECONDS
+    folder.look()
+    folder.now += SETTLED_AFTER_NS
+    folder.look()
+    assert [name for name, _ in folder.imported] == ["a.zip"]

@@ -25,7 +25,7 @@ def named(*keys: str) -> tuple[str, ...]:
 
 
 def test_what_a_whole_reading_lacks_goes() -> None:
-    after = followed(named("a", "b/c"), a_report("a", "d"), asked=False)
+    after = followed(named("a", "b/c"), a_report("a", "d"), asked=False, rests=True)
     assert (after.kept, after.gone) == (named("a", "d"), named("b/c"))
     assert by_stream(after.gone) == {("cin_1", "notes"): ["b/c"]}
 
@@ -42,21 +42,26 @@ def test_what_a_whole_reading_lacks_goes() -> None:
     ids=["passed over", "rejected", "refused", "error", "nothing"],
 )
 def test_where_not_all_was_read_nothing_goes(report: dict[str, Any]) -> None:
-    after = followed(named("a", "b"), report, asked=True)
+    after = followed(named("a", "b"), report, asked=True, rests=True)
     assert (after.gone, set(after.kept)) == ((), set(named("a", "b")))
+
+
+def test_what_a_reading_lacks_of_a_folder_that_changed_meanwhile_stays() -> None:
+    after = followed(named("a", "b"), a_report("a"), asked=True, rests=False)
+    assert (after.gone, after.kept, after.is_emptied) == ((), named("a", "b"), False)
 
 
 def test_a_note_that_no_reader_takes_costs_nothing_the_first_time() -> None:
     report = a_report("a", not_read=[{"path": "/v", "empty": {"count": 1, "files": ["b.md"]}}])
-    first = followed(named("a", "b"), report, asked=False)
+    first = followed(named("a", "b"), report, asked=False, rests=True)
     assert first.gone == ()
     assert set(named("a", "b")) < set(first.kept)
-    assert followed(first.kept, report, asked=False).gone == named("b")
+    assert followed(first.kept, report, asked=False, rests=True).gone == named("b")
 
 
 def test_more_than_are_left_go_only_where_the_owner_asks() -> None:
     before = named(*(str(number) for number in range(MOST_GONE + 2)))
-    after = followed(before, a_report("0"), asked=False)
+    after = followed(before, a_report("0"), asked=False, rests=True)
     assert (after.is_emptied, after.gone, set(after.kept)) == (True, (), set(before))
-    asked = followed(after.kept, a_report("0"), asked=True)
+    asked = followed(after.kept, a_report("0"), asked=True, rests=True)
     assert (asked.is_emptied, len(asked.gone)) == (False, MOST_GONE + 1)

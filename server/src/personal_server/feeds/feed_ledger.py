@@ -16,7 +16,8 @@ from personal_server.feeds.watched_folders import FolderLayout, SeenItem
 from personal_server.storage.feed_rows import FeedItemRow
 
 SETTLED_AFTER_NS = 5 * NANOSECONDS
-LONG_PAST_NS = 60 * NANOSECONDS
+# Longer than the clock of a drive is wrong, also one that tells local time as if it were UTC.
+LONG_PAST_NS = 24 * 3_600 * NANOSECONDS
 LONGEST_CHANGING_NS = 60 * NANOSECONDS
 NEW, CHANGED = "new", "changed"
 UNFINISHED = "unfinished"
@@ -116,7 +117,8 @@ def _judge(item: SeenItem, line: FeedItemRow | None, terms: LookTerms, decision:
         decision.taken.append(item)
     else:
         decision.settling += 1
-        if line is None or line.state != ItemState.SETTLING or line.mark != item.mark:
+        is_same = line is not None and line.state == ItemState.SETTLING and line.mark == item.mark
+        if line is None or not is_same or line.at_ns > terms.now_ns:  # the clock was put back
             decision.lines.append(_settling(item, line, kind, terms))
 
 
@@ -155,7 +157,7 @@ def _settling(item: SeenItem, line: FeedItemRow | None, kind: str, terms: LookTe
         code=kind,
         reader=terms.reader,
         at_ns=terms.now_ns,
-        since_ns=line.since_ns if line is not None and still else terms.now_ns,
+        since_ns=min(line.since_ns, terms.now_ns) if line is not None and still else terms.now_ns,
         record_keys=line.record_keys if line is not None else (),
     )
 

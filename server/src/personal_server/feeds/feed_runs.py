@@ -22,6 +22,7 @@ from personal_server.feeds.feed_ledger import (
 from personal_server.feeds.followed_folders import (
     EMPTIED,
     FOLLOW,
+    FollowedFolder,
     FollowedRecords,
     by_stream,
     followed,
@@ -110,12 +111,8 @@ class FolderRuns:
         folder, layout = Path(feed.place), FolderLayout(feed.layout)
         known = {line.item: line for line in self.store.feed_items(feed.feed_id)}
         try:
-            look = look_at(folder, layout, feed.reached)
-            # its owner named a folder; a link that took its place leads to another
-            is_link = folder.resolve() != folder
             had_items = any(line.state != ItemState.SETTLING for line in known.values())
-            if is_link or (had_items and not look.items):
-                raise FolderTrouble("folder_gone", needs_owner=False)
+            look = _looked(folder, layout, feed.reached, had_items=had_items)
         except FolderTrouble as trouble:
             result.code, result.needs_owner = trouble.code, trouble.needs_owner
             return result
@@ -185,9 +182,21 @@ class FolderRuns:
             result.code = found.trouble or TOO_SLOW
             return
         names: tuple[str, ...] = ()
-        if feed.deletions == FOLLOW:
-            before = known[WHOLE].record_keys if WHOLE in known else ()
-            names = self._follow(before, report, terms, result, found)
+        follows = feed.deletions == FOLLOW
+        if follows or any(found.codes.values()):
+            try:
+                now = _looked(folder, terms.layout, None, had_items=True)
+            except FolderTrouble as trouble:  # it vanished while it was read
+                result.code, result.needs_owner = trouble.code, trouble.needs_owner
+                return
+            marks = {each.name: each.mark for each in now.items}
+            if follows:
+                before = known[WHOLE].record_keys if WHOLE in known else ()
+                rests = marks.get(WHOLE) == taken[0].mark
+                after = followed(before, report, asked=terms.retries, rests=rests)
+                names = self._follow(after, result, found)
+            # what was refused and is another now was refused as it was for a moment
+            taken = [e for e in taken if not found.codes.get(e.name) or marks.get(e.name) == e.mark]
         lines = [
             replace(line_after(each, found.codes.get(each.name), terms), record_keys=names)
             for each in taken
@@ -200,24 +209,29 @@ class FolderRuns:
             return
         if rejected:
             result.code, result.needs_owner = rejected[0].code, True
-        elif terms.layout is FolderLayout.MAILDIR:
+        elif taken and terms.layout is FolderLayout.MAILDIR:
             result.reached_ns = max(each.newest_ns for each in taken)
 
     def _follow(
-        self,
-        before: Sequence[str],
-        report: Mapping[str, Any],
-        terms: LookTerms,
-        result: RunResult,
-        found: ImportedItems,
+        self, after: FollowedFolder, result: RunResult, found: ImportedItems
     ) -> tuple[str, ...]:
         """Delete what went from the folder; what the ledger names from now on."""
-        after = followed(before, report, asked=terms.retries)
         if after.is_emptied:
             found.codes[WHOLE] = EMPTIED
         for (account, stream), keys in by_stream(after.gone).items():
             result.records_deleted += self.records.delete(account, stream, keys)
         return after.kept
+
+
+def _looked(
+    folder: Path, layout: FolderLayout, reached_ns: int | None, *, had_items: bool
+) -> FolderLook:
+    """Look at a folder; one that had items and is empty is gone.  Raises: FolderTrouble."""
+    look = look_at(folder, layout, reached_ns)
+    # its owner named a folder; a link that took its place leads to another
+    if folder.resolve() != folder or (had_items and not look.items):
+        raise FolderTrouble("folder_gone", needs_owner=False)
+    return look
 
 
 def _account_of(feed: FeedRow, result: RunResult) -> str | None:

@@ -44,18 +44,21 @@ class FollowedFolder:
     is_emptied: bool = False
 
 
-def followed(before: Iterable[str], report: Mapping[str, Any], *, asked: bool) -> FollowedFolder:
+def followed(
+    before: Iterable[str], report: Mapping[str, Any], *, asked: bool, rests: bool
+) -> FollowedFolder:
     """Compare what the ledger names with what an import read.
 
     In: `("cin_1/notes/a", "cin_1/notes/b")` and a report of `a` and `c`.  Out: `a` and `c` are
     kept, `b` is gone.
-    Shapes: `asked` where the owner asked for the run.
+    Shapes: `asked` where the owner asked for the run; `rests` where nothing changed in the folder
+        while it was read.
     """
     named, there, unread = set(before), set(_named(report)), set(_unread(report))
     known = {name for name in named if not name.startswith(_UNREAD)}
     gone = known - there
-    is_emptied = len(gone) > max(MOST_GONE, len(there)) and not asked
-    if is_emptied or unread - named or not _is_complete(report):
+    is_emptied = rests and len(gone) > max(MOST_GONE, len(there)) and not asked
+    if is_emptied or unread - named or not (rests and _is_complete(report)):
         kept = known | there | unread
         return FollowedFolder(tuple(sorted(kept)), is_emptied=is_emptied)
     return FollowedFolder(tuple(sorted(there | unread)), tuple(sorted(gone)))

@@ -60,6 +60,10 @@ def test_a_name_and_a_folder_are_of_one_feed(feeds: SqlFeeds) -> None:
         with pytest.raises(InvalidState):
             feeds.add_feed(a_feed(feed_id="fee_2", **same))
     feeds.add_feed(a_feed(feed_id="fee_2", name="Other", place="/other"))
+    for beside in ("/home/ada/Downloads/Vault", "/home/ada"):  # each file would come twice
+        with pytest.raises(InvalidState):
+            feeds.add_feed(a_feed(feed_id="fee_3", name="Third", place=beside))
+    feeds.add_feed(a_feed(feed_id="fee_3", name="Third", place="/home/ada/Downloads 2"))
 
 
 @BY_DATABASE

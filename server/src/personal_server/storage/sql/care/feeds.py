@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from pathlib import PurePath
 
 from pdpp_kernel.errors import InvalidState, NotFound
 from personal_server.storage.feed_rows import FeedItemRow, FeedMailRow, FeedRow, FeedRunRow
@@ -23,6 +24,7 @@ from personal_server.storage.sql.statements import (
 )
 
 RECEIPTS_KEPT = 200
+_FOLDER = "folder"
 _FEEDS = f"{select(FeedRow)} ORDER BY {FeedRow.name}"
 _FEED = select(FeedRow, FeedRow.feed_id)
 _ITEMS = f"{select(FeedItemRow, FeedItemRow.feed_id)} ORDER BY {FeedItemRow.item}"
@@ -66,6 +68,12 @@ class SqlFeeds:
                     raise InvalidState(
                         "A feed has this folder or account already.",
                         next_step="`pdpp feed list` shows all feeds.",
+                    )
+                if _FOLDER == known.kind == feed.kind and _is_within(known.place, feed.place):
+                    raise InvalidState(
+                        "A feed watches a folder in this one, or around it: each file would be"
+                        " imported twice.",
+                        next_step="Watch the outer folder alone. `pdpp feed list` shows all feeds.",
                     )
                 if known.name == feed.name:
                     raise InvalidState(
@@ -147,6 +155,11 @@ class SqlFeeds:
         if line is None:
             raise NotFound("There is no such feed.", next_step="`pdpp feed list` shows all feeds.")
         return row_from(FeedRow, line)
+
+
+def _is_within(one: str, other: str) -> bool:
+    """Whether one of two folders lies in the other."""
+    return PurePath(one).is_relative_to(other) or PurePath(other).is_relative_to(one)
 
 
 def is_idle(run: FeedRunRow) -> bool:

@@ -16,12 +16,23 @@ from functools import lru_cache
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 _NUMBER = re.compile(r"\s*([-+]?[0-9]*\.?[0-9]+)\s*([a-z%]*)")
+_NUMBER_IN = re.compile(r"[0-9]")
 _COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 _PIXELS_A_UNIT = {"": 1.0, "px": 1.0, "pt": 1.33, "em": 16.0, "rem": 16.0, "ex": 8.0, "%": 0.16}
 """About how many pixels a unit of length has; of fonts 16 are usual."""
 _SMALLEST_FONT = 1.0
 _FAR_AWAY = -200.0
 """Pixels: a text that far to the left or above is on no screen."""
+_FAINTEST = 0.05
+"""The opacity up to which nobody reads a text."""
+_FALLBACKS = frozenset({"canvas", "datalist", "iframe", "noembed", "noframes"})
+"""Elements that show what they stand for, or nothing, in the place of the text in them."""
+_ESCAPE = re.compile(r"\\(?:([0-9a-f]{1,6})\s?|([^\n]))")
+_DISPLAY = re.compile(
+    r"none|inline|block|contents|flow|list-item|flex|grid|table|ruby|run-in|inherit|initial"
+    r"|unset|revert|-webkit-|-ms-|-moz-"
+)
+_NO_FONT_SIZE = re.compile(r"(?:^|\s)0(?:\.0+)?(?:[a-z]{2,3}|%)?(?:/\S+)?\s")
 _MOST_RULES = 500
 _OFTEN_CHARS = 300
 _SIMPLE_SELECTOR = re.compile(
@@ -63,9 +74,9 @@ class HiddenElements:
         then not, as programs that build mails write it.
         """
         attributes = node.attributes
-        if node.tag == "dialog" and "open" not in attributes:
+        if (node.tag == "dialog" and "open" not in attributes) or node.tag in _FALLBACKS:
             return None
-        if "hidden" in attributes or self.is_folded(node):
+        if "hidden" in attributes or "popover" in attributes or self.is_folded(node):
             return None
         own = attributes.get("style")
         of_sheet = self._of_sheet.get(node.mem_id) if self._of_sheet else None
@@ -78,6 +89,8 @@ class HiddenElements:
         if shows_nothing:
             return None
         look = around
+        if _NUMBER_IN.search(style.get("font", "")):
+            look = replace(look, is_tiny=_NO_FONT_SIZE.search(style["font"]) is not None)
         if "font-size" in style:
             size = _pixels(style["font-size"])
             is_relative = style["font-size"].endswith(("%", "em"))
@@ -85,7 +98,7 @@ class HiddenElements:
             look = replace(look, is_tiny=is_tiny or (is_relative and around.is_tiny))
         if "visibility" in style:
             look = replace(look, is_invisible=style["visibility"] in ("hidden", "collapse"))
-        if "color" in style:
+        if "color" in style or "-webkit-text-fill-color" in style:
             look = replace(look, is_painted_over=_is_painted_over(style))
         return look
 
@@ -114,7 +127,10 @@ def _shows_nothing(style: Style) -> bool:
     """Whether an element is drawn nowhere where it can be seen; no child can change that."""
     if style.get("display") == "none" or style.get("mso-hide") == "all":
         return True
-    if _is_zero(style.get("opacity")) or style.get("content-visibility") == "hidden":
+    faded = style.get("filter", "").partition("opacity(")[2]
+    if _is_faint(style.get("opacity")) or _is_faint(faded):
+        return True
+    if style.get("content-visibility") == "hidden":
         return True
     return _is_cut_off(style) or _is_off_screen(style)
 
@@ -136,23 +152,27 @@ def _is_off_screen(style: Style) -> bool:
     """Whether it is drawn beyond the left or upper edge, or at no size."""
     moved = [style.get(name) for name in ("text-indent", "margin-left", "margin-top")]
     if style.get("position") in ("absolute", "fixed"):
-        moved += [style.get(name) for name in ("left", "top", "right", "bottom")]
+        moved += [style.get(name) for name in _EDGES]
+    moved += style.get("translate", "").split()
     if any((_pixels(offset) or 0.0) <= _FAR_AWAY for offset in moved if offset is not None):
         return True
+    if any(_is_zero(factor) for factor in style.get("scale", "").split()):
+        return True
     transform = "".join(style.get("transform", "").split())
-    if re.search(r"scale[xy3d]*\(0(?:\.0+)?[,)]", transform):
+    if re.search(r"scale[xy3d]*\(0(?:\.0+)?[,)]|matrix\(0,0,0,0,|rotate[xy]\(-?90deg", transform):
         return True
     match = re.search(r"translate[xy3d]*\((?:[^,)]*,)?(-[0-9.]+[a-z%]*)", transform)
     return match is not None and (_pixels(match[1]) or 0.0) <= _FAR_AWAY
 
 
+_EDGES = ("left", "top", "right", "bottom", "inset", "inset-inline-start", "inset-block-start")
 _SIZES = ("max-height", "height", "max-width", "width")
 _OVERFLOWS = ("overflow", "overflow-x", "overflow-y")
 
 
 def _is_painted_over(style: Style) -> bool:
     """Whether its letters have no colour, or that of the background which it sets itself."""
-    color = _color(style.get("color"))
+    color = _color(style.get("-webkit-text-fill-color", style.get("color")))
     if color is None:
         return False
     if color == "transparent":
@@ -163,6 +183,7 @@ def _is_painted_over(style: Style) -> bool:
 
 _NAMED_COLORS = {"white": "#ffffff", "black": "#000000"}
 _SHORT_COLOR = re.compile(r"#([0-9a-f])([0-9a-f])([0-9a-f])\Z")
+_NO_COLOR = re.compile(r"#(?:[0-9a-f]{3}0|[0-9a-f]{6}00)\Z|(?:rgb|hsl)a?\(.*[,/]0(?:\.0+)?%?\)\Z")
 _RGB = re.compile(r"rgba?\((\d{1,3}),(\d{1,3}),(\d{1,3})(?:,([0-9.]+))?\)\Z")
 
 
@@ -172,13 +193,20 @@ def _color(text: str | None) -> str | None:
         return None
     text = "".join(text.split())
     short, rgb = _SHORT_COLOR.match(text), _RGB.match(text)
+    if _NO_COLOR.match(text) and (text[0] == "#" or "/" in text or text.count(",") == 3):
+        return "transparent"
     if short is not None:
         return "#" + "".join(digit * 2 for digit in short.groups())
     if rgb is not None:
-        if rgb[4] is not None and float(rgb[4]) == 0.0:
-            return "transparent"
         return "#" + "".join(f"{min(int(part), 255):02x}" for part in rgb.groups()[:3])
     return _NAMED_COLORS.get(text, text)
+
+
+def _is_faint(text: str | None) -> bool:
+    number = None if text is None else _NUMBER.match(text)
+    if number is None:
+        return False
+    return float(number[1]) * (0.01 if number[2] == "%" else 1.0) <= _FAINTEST
 
 
 def _is_zero(text: str | None) -> bool:
@@ -197,11 +225,21 @@ def _pixels(text: str) -> float | None:
 
 def _declarations(text: str) -> dict[str, str]:
     declarations: dict[str, str] = {}
-    for declaration in _COMMENT.sub("", text).lower().split(";"):
+    text = _COMMENT.sub("", text).lower()
+    if "\\" in text:
+        text = _ESCAPE.sub(_unescaped, text)
+    for declaration in text.split(";"):
         name, colon, value = declaration.partition(":")
-        if colon:
-            declarations[name.strip()] = value.replace("!important", "").strip()
+        name, value = name.strip(), value.replace("!important", "").strip()
+        if colon and (name != "display" or _DISPLAY.match(value)):  # others are no values of it
+            declarations[name] = value
     return declarations
+
+
+def _unescaped(found: re.Match[str]) -> str:
+    """What an escape of CSS stands for, in lower case; nothing where that is no character."""
+    code = int(found[1], 16) if found[1] else ord(found[2])
+    return chr(code).lower() if code < 0xD800 else ""
 
 
 def _rules(tree: LexborHTMLParser) -> list[tuple[str, dict[str, str]]]:

@@ -244,3 +244,32 @@ async def test_a_website_that_the_owner_approved_gets_its_errors(app: Any) -> No
     await app.connect()
     answer = await app.authorize(response_type="token")
     assert (answer.status_code, answer.headers["location"][: len(WEBSITE)]) == (303, WEBSITE)
+
+
+CROSS = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}
+UNSEEN: dict[str, dict[str, str]] = {
+    "a picture": CROSS | {"Sec-Fetch-Mode": "no-cors", "Sec-Fetch-Dest": "image"},
+    "a script": CROSS | {"Sec-Fetch-Mode": "cors", "Sec-Fetch-Dest": "empty"},
+    "a frame": CROSS | {"Sec-Fetch-Dest": "iframe"},
+    "a frame of a sister": CROSS | {"Sec-Fetch-Site": "same-site", "Sec-Fetch-Dest": "iframe"},
+    "ahead": CROSS | {"Sec-Purpose": "prefetch"},
+    "ahead of a typed address": {"Sec-Fetch-Site": "none", "Sec-Purpose": "prefetch;prerender"},
+}
+
+
+@pytest.mark.parametrize("headers", UNSEEN.values(), ids=UNSEEN)
+async def test_no_page_asks_unseen(app: Any, headers: dict[str, str]) -> None:
+    app.http.headers.update(headers)
+    answer = await app.authorize()
+    assert (answer.status_code, app.server.rows(RequestRow)) == (400, [])
+    assert "location" not in answer.headers
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [CROSS, {"Sec-Fetch-Site": "none"}, {"Sec-Fetch-Mode": "cors"}, {}],
+    ids=["a link of a page", "a program opens it", "a program without a browser", "nothing said"],
+)
+async def test_whatever_is_seen_asks(app: Any, headers: dict[str, str]) -> None:
+    app.http.headers.update(headers)
+    assert (await app.authorize()).headers["location"].startswith("/consent/ar_")

@@ -93,7 +93,7 @@ def _routes(parts: AuthorizationParts) -> list[EndpointRoute]:
     metadata = Metadata(configuration, documents, parts.receipts)
     routes = [
         EndpointRoute("GET", "/.well-known/oauth-authorization-server", metadata.get, cors=True),
-        EndpointRoute("GET", KEYS_PATH, metadata.keys, cors=True),
+        EndpointRoute("GET", KEYS_PATH, metadata.keys),
         EndpointRoute("GET", "/oauth/authorize", authorizing.get, open_query=True, page=True),
         EndpointRoute("POST", "/oauth/par", authorizing.push, body=FORM_BODY, cors=True),
         EndpointRoute("POST", "/oauth/token", tokens.post, body=FORM_BODY, cors=True),

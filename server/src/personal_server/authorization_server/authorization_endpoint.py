@@ -79,6 +79,8 @@ class Authorizing:
         Raises: InvalidClient, InvalidRequestUri, InvalidRedirectUri, RequestClosed,
             OAuthRefusal where it is not sent to the client (as pages).
         """
+        if call.is_loaded_unseen:
+            raise BadRequest("A request for access opens in a window of its own.")
         self._limits.authorization.take(await self._clients.counted_as(call))
         repeated = call.repeated & _NEVER_TWICE
         if repeated:

@@ -76,15 +76,16 @@ class Clients:
     async def counted_as(self, call: EndpointRequest) -> str | tuple[str, str]:
         """Whose requests these are, as limits count: of a network, or of an app in it.
 
-        An app that the owner allowed before has a count of its own. All programs of one machine
-        call from one address, and one of them could use up what the others need.
+        An app that the owner allowed before has a count of its own, and so have all pages in
+        browsers together. All programs of one machine call from one address, and one of them, or
+        a website that is open there, could use up what the others need.
         """
         client_id = call.parameters.get("client_id")
         if client_id is None:
-            return call.network
+            return call.counted_network
         row = await anyio.to_thread.run_sync(self._row, client_id)
         is_known = row is not None and row.first_approved_at_ns is not None
-        return (call.network, client_id) if is_known else call.network
+        return (call.network, client_id) if is_known else call.counted_network
 
     async def forget_check(self, client: ClientRow) -> None:
         """What only checked is gone with its answer."""

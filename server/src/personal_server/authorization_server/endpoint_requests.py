@@ -76,6 +76,25 @@ class EndpointRequest:
             "same-origin",
         )
 
+    @property
+    def is_loaded_unseen(self) -> bool:
+        """Whether a page of another site loads the address and nobody sees it.
+
+        That is as a picture, by a script, in a frame, or ahead of a click.
+        """
+        headers = self.request.headers
+        if "sec-purpose" in headers:
+            return True
+        if headers.get("sec-fetch-site", "none") in ("none", "same-origin"):
+            return False
+        mode, kind = headers.get("sec-fetch-mode"), headers.get("sec-fetch-dest")
+        return (mode, kind) != ("navigate", "document")
+
+    @property
+    def counted_network(self) -> str | tuple[str, str]:
+        """Whose calls these are, as limits count: pages in browsers use up what is theirs alone."""
+        return (self.network, "a page") if self.is_of_page else self.network
+
     def acting(self, actor: str = "client") -> Acting:
         """Who acts, for the audit trail."""
         agent = self.request.headers.get("user-agent", "")[:_SHOWN_AGENT]

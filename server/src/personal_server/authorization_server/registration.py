@@ -65,8 +65,8 @@ class Registering:
 
     async def post(self, call: EndpointRequest) -> Response:
         """Register a public client."""
-        self._limits.registration.take(call.network)
-        self._limits.registration_all.take("all")
+        self._limits.registration.take(call.counted_network)
+        self._limits.registration_all.take("pages" if call.is_of_page else "all")
         try:
             metadata: object = orjson.loads(call.body)
         except orjson.JSONDecodeError:

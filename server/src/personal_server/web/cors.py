@@ -48,8 +48,9 @@ def preflight(methods: Iterable[str]) -> Response:
 
 
 def is_public_document(path: str) -> bool:
-    """Whether a path is one of discovery or the icon."""
-    return path.startswith("/.well-known/") or path == "/icon.svg"
+    """Whether a path is one of discovery or the icon; the keys tell one server from another."""
+    is_of_discovery = path.startswith("/.well-known/") and path != "/.well-known/jwks.json"
+    return is_of_discovery or path == "/icon.svg"
 
 
 def readable_anywhere(send: Send) -> Send:

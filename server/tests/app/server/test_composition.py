@@ -114,6 +114,19 @@ def test_every_address_that_the_metadata_name_is_there(site: Whole) -> None:
     assert [key["kty"] for key in keys] == ["OKP"]
 
 
+def test_no_page_knows_the_server_again_by_its_keys(site: Whole) -> None:
+    readable = {
+        path: "access-control-allow-origin"
+        in site.client.get(f"/.well-known/{path}", origin="https://evil.example").headers
+        for path in ("jwks.json", "oauth-authorization-server", "oauth-protected-resource")
+    }
+    assert readable == {
+        "jwks.json": False,
+        "oauth-authorization-server": True,
+        "oauth-protected-resource": True,
+    }
+
+
 @pytest.mark.parametrize("scheme", ["bearer", "BEARER", "Bearer"])
 def test_the_scheme_is_a_word_in_any_case(site: Whole, scheme: str) -> None:
     token = site.connect(mail_request())["access_token"]

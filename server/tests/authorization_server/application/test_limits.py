@@ -69,6 +69,17 @@ async def test_registration_is_limited_by_address(calling: From) -> None:
     await exhausted(app.register, 1)
 
 
+async def test_pages_use_up_what_is_theirs_alone(calling: From) -> None:
+    app = calling.app
+    app.http.headers["Accept"] = "application/json"
+    app.http.headers["Origin"] = "https://evil.example"
+    await exhausted(app.register, 20)
+    await exhausted(app.authorize, 30)
+    del app.http.headers["Origin"]
+    await exhausted(app.register, 20)
+    await exhausted(app.authorize, 30)
+
+
 async def test_registration_is_limited_in_all(calling: From) -> None:
     app = calling.app
     for number in range(15):

@@ -211,6 +211,7 @@ def test_a_site_with_a_remark_is_no_file(tmp_path: Path) -> None:
         "This message was deleted.",
         "\u200eYou deleted this message.",
         "Diese Nachricht wurde gelöscht.",
+        "Diese Nachricht wurde von Admin Leon gelöscht.",
         "Se eliminó este mensaje.",
         "Mensagem apagada",
         "このメッセージは削除されました。",

@@ -135,7 +135,7 @@ _NOTICE = re.compile(
 _DELETED_WORDS = (
     "This message was deleted|You deleted this message(?: as admin)?"
     r"|This message was deleted by admin [^\n]{1,100}"
-    "|Diese Nachricht wurde gelöscht|Du hast diese Nachricht gelöscht"
+    r"|Diese Nachricht wurde (?:von Admin [^\n]{1,100} )?gelöscht|Du hast diese Nachricht gelöscht"
     "|Se eliminó este mensaje|Eliminaste este mensaje|Este mensaje (?:fue eliminado|se eliminó)"
     "|Ce message a été supprimé|Vous avez supprimé ce message"
     "|Questo messaggio è stato eliminato|Hai eliminato questo messaggio"

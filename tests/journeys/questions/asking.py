@@ -36,8 +36,8 @@ OFFERED = {
     },
     "bank": {
         "transactions": [
-            "id", "account_id", "posted_on", "payee", "memo", "amount", "amount_minor", "currency",
-            "direction",
+            "id", "account_id", "account_name", "posted_on", "payee", "memo", "amount",
+            "amount_minor", "currency", "direction",
         ],
     },
     "slack": {"channels": None, "people": None, "messages": None},

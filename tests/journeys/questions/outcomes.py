@@ -10,6 +10,7 @@ import httpx2
 
 from demo.__main__ import Home
 from tests.journeys.questions.archives import facts_of, token_of
+from tests.journeys.questions.asked_again_questions import asked_again_questions
 from tests.journeys.questions.asking import MOST_CALLS, Facts, Host, Json, Question
 from tests.journeys.questions.people_questions import people_questions
 from tests.journeys.questions.plain_questions import plain_questions
@@ -17,7 +18,7 @@ from tests.journeys.questions.silent_questions import silent_questions
 from tests.journeys.views import View, views
 from tests.requirements.doors import Result, StdioWire, environment, greeting_request
 
-questions = (*plain_questions, *silent_questions, *people_questions)
+questions = (*plain_questions, *silent_questions, *people_questions, *asked_again_questions)
 
 
 @dataclass(frozen=True, slots=True)

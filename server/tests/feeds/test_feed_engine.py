@@ -139,6 +139,43 @@ def test_failures_rest_longer_each_time_and_a_success_ends_them(bench: Bench) ->
     )
 
 
+def test_a_machine_that_slept_for_a_week_runs_each_feed_once(bench: Bench) -> None:
+    for number in (2, 3):
+        name = f"fee_{number}"
+        bench.store.add_feed(a_feed(feed_id=name, name=name, place=name, due_at_ns=bench.clock()))
+    bench.work()
+    slept_ns = 7 * 86_400 * SECOND
+    bench.clock.now_ns += slept_ns
+    before = bench.clock()
+    bench.work()
+    bench.work()  # what it missed is not made up for
+    ran = [feed_id for feed_id, _ in bench.ran]
+    assert sorted(ran) == sorted(2 * ["fee_1", "fee_2", "fee_3"])
+    assert all(bench.feed(each).due_at_ns > before for each in set(ran))
+    assert bench.troubles == []  # nobody is told of a week in which nothing was looked at
+
+
+@pytest.mark.parametrize("jump_days", [-400, -1, 1, 400])
+def test_a_clock_that_jumps_while_a_feed_runs_puts_no_run_off_for_long(
+    bench: Bench, jump_days: int
+) -> None:
+    def jumping(_: FeedRow) -> RunResult:
+        bench.clock.now_ns += jump_days * 86_400 * SECOND
+        return RunResult(seen=1)
+
+    bench.ends = jumping
+    bench.work()
+    assert (bench.feed().state, bench.feed().code) == (FeedState.WAITING, None)
+    bench.ends = lambda _: RunResult(seen=1)
+    bench.clock.now_ns += 7 * 3_600 * SECOND
+    bench.work()
+    assert len(bench.ran) == 2
+    bench.clock.now_ns -= jump_days * 86_400 * SECOND  # and is put right
+    bench.clock.now_ns += 7 * 3_600 * SECOND
+    bench.work()
+    assert len(bench.ran) == 3
+
+
 def test_one_that_needs_its_owner_waits_for_a_word(bench: Bench) -> None:
     bench.ends = failing("folder_unreadable", needs_owner=True)
     bench.work()

@@ -242,18 +242,25 @@ class MailboxSync:
     ) -> None:
         """Fetch mails; `mark` is given where they come in order, so that a look can go on there."""
         batch.clear()
+        taken: int | None = None
         for first, last in stretches:
-            heads = {
-                e.uid: e
-                for e in ask(self.process, AskHeads(first, last))
-                if isinstance(e, MailHead)
-            }
-            wanted = self._without_copies(batch, [heads[uid] for uid in sorted(heads)])
+            try:
+                heads = self._heads(first, last)
+            except FetchTrouble:
+                self._import(batch, mark, taken)  # a server that ends often is fetched whole, too
+                raise
+            wanted = self._without_copies(batch, heads)
             for group in groups(wanted):
                 self._fetch(batch, group, mark)
+            taken = last
             if batch.is_full or self._is_over:
                 self._import(batch, mark, last)
         self._import(batch, mark, None)
+
+    def _heads(self, first: int, last: int) -> list[MailHead]:
+        answers = ask(self.process, AskHeads(first, last))
+        heads = {each.uid: each for each in answers if isinstance(each, MailHead)}
+        return [heads[uid] for uid in sorted(heads)]
 
     @property
     def _is_over(self) -> bool:

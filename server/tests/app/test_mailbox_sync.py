@@ -1,0 +1,118 @@
+"""Mailboxes that are larger than usual, end often, or become others while they are read."""
+
+from __future__ import annotations
+
+from itertools import count
+
+import pytest
+
+from personal_server.app import mail_batches, mailbox_sync, mailbox_talk
+from personal_server.feeds.feed_runs import RunResult
+from server.tests.app.test_feeding import Fed
+from server.tests.app.test_mailbox_runs import (
+    FeedOf,
+    again,
+    by_itself,
+    compared,
+    feed_of,
+    mails_held,
+    settings,
+)
+from tests.dovecot import PASSWORD
+from tests.pretended_mailbox import PretendedMailbox, a_letter, pretended
+
+__all__ = ["feed_of", "settings"]
+FEW_COMMANDS = 20
+
+
+def runs_of(fed: Fed, most: int = 30) -> list[RunResult]:
+    """Run after run, until one has nothing left to do."""
+    found = list[RunResult]()
+    while len(found) < most:
+        again(fed)
+        found.append(by_itself(fed))
+        if found[-1].code is None and not found[-1].settling:
+            break
+    return found
+
+
+def test_one_that_ends_every_few_commands_is_fetched_whole(
+    feed_of: FeedOf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mailbox_sync, "HEADS_AT_ONCE", 4)
+    monkeypatch.setattr(mailbox_talk, "MAILS_AT_ONCE", 2)
+    with pretended(PretendedMailbox({"INBOX": 200, "Work": 20}, ends_at=100)) as mailbox:
+        fed = feed_of(mailbox.place, PASSWORD)
+        runs = runs_of(fed)
+        assert [run.code for run in runs] == ["mailbox_unreachable", None]
+        assert fed.feed.state == "waiting"
+        # each once, and those of Work are copies
+        assert (len(mailbox.bodies), fed.held()) == (200, {"messages": 200})
+        mailbox.ends_at = None
+        assert compared(fed).differences == []
+
+
+def test_uids_that_mean_others_while_they_are_read_bring_no_mail_twice(feed_of: FeedOf) -> None:
+    told = count(1)
+    mailbox = PretendedMailbox(
+        {"INBOX": 12},
+        uidvalidity=lambda: next(told),  # another at every look
+        letter=lambda _, uid: a_letter(1, uid),
+    )
+    with pretended(mailbox):
+        fed = feed_of(mailbox.place, PASSWORD)
+        for _ in range(4):
+            again(fed)
+            assert by_itself(fed).code is None
+            assert fed.held() == {"messages": 12}
+        mailbox.uidvalidity = lambda: 1_000
+        assert runs_of(fed)[-1].code is None
+        assert compared(fed).differences == []
+    assert len(mailbox.bodies) == 24  # once, and once for the check
+
+
+def test_half_a_mail_is_not_completed_by_that_of_another_folder(feed_of: FeedOf) -> None:
+    """Cut within a body, whose UID is another mail's at the next look."""
+    mailbox = PretendedMailbox({"INBOX": 1}, letter=lambda now, uid: a_letter(now, uid) * 40)
+    cut = mailbox.letter(1, 1)[:3_000]
+    with pretended(mailbox):
+        fed = feed_of(mailbox.place, PASSWORD)
+        mailbox.letter = lambda now, uid: a_letter(now, uid) * 40
+        mailbox.half = len(cut)
+        assert by_itself(fed).code == "mailbox_unreachable"
+        mailbox.half, mailbox.uidvalidity = None, lambda: 2
+        assert runs_of(fed)[-1].code is None
+        assert compared(fed).differences == []
+        assert [mail["size_bytes"] for mail in mails_held(fed)] == [len(mailbox.letter(2, 1))]
+
+
+def test_five_thousand_folders_are_asked_for_a_few_at_a_time(feed_of: FeedOf) -> None:
+    names = ["INBOX", *(f"Folder {number}" for number in range(6_000))]
+    with pretended(PretendedMailbox(dict.fromkeys(names, 1))) as mailbox:
+        mailbox.letter = lambda _, uid: a_letter(1, uid)  # copies of one mail
+        fed = feed_of(mailbox.place, PASSWORD)
+        for _ in range(2):
+            mailbox.commands.clear()
+            again(fed)
+            run = by_itself(fed)
+            assert (run.code, run.gone) == (None, 0)
+            asked = [each for each in mailbox.commands if each.startswith("STATUS")]
+            assert len(asked) == 1 + 11
+    assert (len(mailbox.bodies), fed.held()) == (1, {"messages": 1})
+
+
+def test_a_folder_of_a_million_comes_part_by_part_in_few_commands(
+    feed_of: FeedOf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mailbox_sync, "HEADS_AT_ONCE", 50)
+    monkeypatch.setattr(mailbox_sync, "RUN_SECONDS", 0.0)  # a run is over with its first batch
+    monkeypatch.setattr(mail_batches, "BATCH_ITEMS", 50)
+    with pretended(PretendedMailbox({"INBOX": 1_000_000}, "ESEARCH")) as mailbox:
+        fed = feed_of(mailbox.place, PASSWORD)
+        for parts in (1, 2):
+            again(fed)
+            run = by_itself(fed)
+            assert (run.code, run.seen, run.settling) == (None, 1_000_000, 1)
+            assert fed.held() == {"messages": 50 * parts}
+            assert run.commands <= FEW_COMMANDS
+        assert mailbox.bodies == list(range(1, 101))

@@ -79,16 +79,23 @@ introspection_url = {url}
 introspection_mode = post
 active_attribute = active
 active_value = true
-username_attribute = username
+username_attribute = {attribute}
+username_format = {called}
 """
 
 
 @dataclass(frozen=True)
 class TokenAsks:
-    """How a mail server lets tokens in: whom it asks about them, and by which mechanism."""
+    """How a mail server lets tokens in: whom it asks about them, and by which mechanism.
+
+    Shapes: `called` is what the answer calls the owner of the mailbox (`%u` as they sign in), in
+        the member `attribute`.
+    """
 
     url: str
     mechanism: str = "xoauth2"
+    attribute: str = "username"
+    called: str = "%u"
 
 
 @dataclass
@@ -154,7 +161,11 @@ def mail_server(
         for name in ("mail", "home"):
             os.chown(folder / name, nobody.pw_uid, nobody.pw_gid)
         if tokens is not None:
-            (folder / "oauth2.conf").write_text(_INTROSPECTION.format(url=tokens.url))
+            (folder / "oauth2.conf").write_text(
+                _INTROSPECTION.format(
+                    url=tokens.url, attribute=tokens.attribute, called=tokens.called
+                )
+            )
         (folder / "dovecot.conf").write_text(
             _CONFIG.format(
                 mechanisms="plain" if tokens is None else f"plain {tokens.mechanism}",

@@ -244,6 +244,9 @@ class PostgresDatabase:
     def let_pages_go(self) -> None:
         """The database holds them, in memory of its own."""
 
+    def let_read_pages_go(self) -> None:
+        """Nor of these."""
+
     def keep_few_pages(self) -> None:
         """The database keeps them, in memory of its own."""
 

@@ -120,6 +120,10 @@ class Database(Protocol):
         """Give back the memory of what a large write touched, which nobody needs soon."""
         ...
 
+    def let_read_pages_go(self) -> None:
+        """Give back the memory of what was read, of which nobody needs most soon."""
+        ...
+
     def merge_words(self, index: str) -> bool:
         """Merge a little of what a word index lies in, so that a word is looked up in few places.
 

@@ -71,7 +71,6 @@ BRIEF_SECONDS = 0.05
 # What one reader makes of one state and keeps: some kilobytes each.
 MOST_DERIVED = 500
 STATEMENT_CACHE = 400
-READER_CACHE_KIB = 8_192
 WRITER_CACHE_KIB = 49_152
 JOURNAL_BYTES = 64 * 1024 * 1024
 # Pages of a word index written per step of a merge: some tens of milliseconds.
@@ -324,9 +323,9 @@ class SqliteDatabase(PageMemory):
         self._turns = Turns(path.parent)
         self._write_lock = threading.Lock()
         self._has_written = threading.Event()
-        self._idle: queue.LifoQueue[SqliteSession | None] = queue.LifoQueue()
+        self.idle: queue.LifoQueue[SqliteSession | None] = queue.LifoQueue()
         for _ in range(readers):
-            self._idle.put(None)
+            self.idle.put(None)
         self._brief: queue.LifoQueue[SqliteSession | None] = queue.LifoQueue()
         self._brief.put(None)
         try:
@@ -450,10 +449,10 @@ class SqliteDatabase(PageMemory):
     @contextmanager
     def read(self, timeout_seconds: float | None = None) -> Generator[SqliteSession, None, None]:
         """One read snapshot, interrupted when its statements pass the time limit."""
-        reader = self._idle.get()
+        reader = self.idle.get()
         try:
             with translated(self.damage):
-                reader = reader or self._open(READER_CACHE_KIB, reader=True)
+                reader = reader or self._open(self.reader_kib, reader=True)
                 reader.limit(timeout_seconds)
                 with _transaction(reader, "BEGIN"):
                     reader.look_for_writes()
@@ -463,7 +462,7 @@ class SqliteDatabase(PageMemory):
         finally:
             if reader is not None:
                 reader.limit(None)
-            self._idle.put(reader)
+            self.idle.put(reader)
 
     @contextmanager
     def read_briefly(self) -> Generator[SqliteSession, None, None]:
@@ -478,7 +477,7 @@ class SqliteDatabase(PageMemory):
         try:
             with translated(self.damage):
                 if reader is None:
-                    reader = self._open(READER_CACHE_KIB, reader=True)
+                    reader = self._open(self.reader_kib, reader=True)
                     reader.driver.set_busy_timeout(0)
                 reader.limit_briefly()
                 try:
@@ -563,7 +562,7 @@ class SqliteDatabase(PageMemory):
 
         A server leaves everything in the one file, whoever else has it open.
         """
-        for idle in (self._idle, self._brief):
+        for idle in (self.idle, self._brief):
             while not idle.empty():
                 reader = idle.get_nowait()
                 if reader is not None:

@@ -119,6 +119,7 @@ class SqlFeedMails:
             session.many(_FORGET, [(subject, feed_id, *each) for each in forgotten])
             session.many(replacing(FeedMailRow), [(subject, *values_of(each)) for each in mails])
         self._database.let_pages_go()
+        self._database.let_read_pages_go()
 
     def _among(self, column: object, feed_id: str, values: Sequence[str]) -> list[FeedMailRow]:
         found: list[FeedMailRow] = []

@@ -8,6 +8,7 @@ from personal_server.domain.stored import Rebuild
 from server.tests.cli.test_disclosures import entry
 from server.tests.console.browsing import allow, marked, numbers, words
 from server.tests.console.household import CHECKING, HOME, WORK, Household, mail_request
+from server.tests.console.test_feed_pages import FakeSignUps
 
 
 def test_the_overview_counts_what_there_is() -> None:
@@ -59,9 +60,14 @@ def test_a_server_that_keeps_nothing_says_how_to_begin_and_offers_made_up_record
     for connection_id in (HOME, WORK, CHECKING):
         house.records.erase_connection(connection_id, house.clock.now_ns)
     browser = house.signed_in()
+    assert not marked(browser.get("/owner/"), "add-feed")  # this server follows no accounts
+    house.sign_ups = lambda: FakeSignUps(house.feeds)
+    house.app = house.console()
+    browser = house.signed_in()
     page = browser.get("/owner/")
     assert marked(page, "empty")
     assert "import FILE" in words(page)
+    assert marked(page, "add-feed")
     assert not marked(page, "first-question")
     assert browser.submit(page, "/owner/sample").status == 303
     after = browser.get("/owner/")

@@ -121,6 +121,7 @@ def console_app(parts: ConsoleParts) -> ConsoleApplication:
             parts.sample_declarations,
             has_uploads,
             parts.feeds,
+            sign_ups is not None,
         ).routes(),
         *WaitingPages(store, catalogs, granting, pages, clock).routes(),
         *LocalePages(parts.locale, pages).routes(),

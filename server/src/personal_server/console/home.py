@@ -74,6 +74,7 @@ class HomePage:
     sample_declarations: SampleDeclarations = tuple
     has_uploads: bool = False
     feeds: FeedList = tuple
+    adds_feeds: bool = False
 
     def routes(self) -> tuple[PageRoute, ...]:
         """The route of this page: path, methods, and who may open it."""
@@ -125,6 +126,7 @@ class HomePage:
                 "sign_ins": len(self.sign_in.sessions()),
                 "backups": self.backups(),
                 "uploads": self.has_uploads,
+                "adds_feeds": self.adds_feeds,
                 "feeds": list(feeds_in_trouble(self.feeds())),
                 "notices": notice_lines(lasting(noticed, now_ns), BESIDE),
                 "told": channel_count,

@@ -55,6 +55,22 @@ def test_files_and_directories_are_private_whatever_the_umask(tmp_path: Path) ->
     assert (cache.root / ".gitignore").read_text() == "*\n!.gitignore\n"
 
 
+@pytest.mark.parametrize("made", ["!*\n", "*\n!clients/\n!clients/*\n", "", "\udcff", None])
+def test_no_file_of_a_checkout_has_the_credential_committed(
+    tmp_path: Path, made: str | None
+) -> None:
+    cache, _ = cache_at(tmp_path)
+    cache.root.mkdir(mode=0o700)
+    if made is None:
+        (cache.root / ".gitignore").symlink_to(tmp_path / "elsewhere")
+    else:
+        (cache.root / ".gitignore").write_text(made, encoding="utf-8", errors="surrogateescape")
+    cache.save(document())
+    assert not (cache.root / ".gitignore").is_symlink()
+    assert (cache.root / ".gitignore").read_text() == "*\n!.gitignore\n"
+    assert not (tmp_path / "elsewhere").exists()
+
+
 def test_a_directory_of_another_name_keeps_its_mode_and_its_gitignore(tmp_path: Path) -> None:
     project = tmp_path / "project"
     project.mkdir(mode=0o755)

@@ -40,6 +40,7 @@ from pdpp_mcp_server.rs_client.json_values import is_object
 ROOT_NAME = ".pdpp"
 MAX_FILE_BYTES = 4 * 1024**2
 LOCK_SECONDS = 30.0
+_IGNORED = "*\n!.gitignore\n"
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _LOCK_PAUSE_SECONDS = 0.02
 _UNSAFE = re.compile(r"[^A-Za-z0-9.-]")
@@ -193,12 +194,12 @@ class CredentialCache:
         with suppress(FileExistsError):
             os.mkdir(self.root / self.folder, 0o700)
         ours = self.root if self._is_ours else self.root / self.folder
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-        with (
-            suppress(FileExistsError),
-            open(os.open(ours / ".gitignore", flags, 0o600), "w") as file,
-        ):
-            file.write("*\n!.gitignore\n")
+        with _refusing_links():
+            directory = os.open(ours, _FOLDER | (os.O_NOFOLLOW if self._is_ours else 0))
+        try:
+            _ignore_all(directory)
+        finally:
+            os.close(directory)
 
     @property
     def _root_flags(self) -> int:
@@ -348,6 +349,24 @@ def _acquire(lock: int, wait_seconds: float) -> None:
                 "Another process is using this credential.", "Try again in a moment."
             )
         time.sleep(_LOCK_PAUSE_SECONDS)
+
+
+def _ignore_all(directory: int) -> None:
+    """Have git ignore a folder, also where a checkout brought a file that says otherwise."""
+    name = ".gitignore"
+    with suppress(OSError, UnicodeDecodeError):
+        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+        with open(os.open(name, flags, dir_fd=directory), encoding="utf-8") as file:
+            if file.read(len(_IGNORED) + 1) == _IGNORED:
+                return
+    with suppress(FileNotFoundError):
+        os.unlink(name, dir_fd=directory)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    with (
+        suppress(FileExistsError),  # another process was quicker
+        open(os.open(name, flags, 0o600, dir_fd=directory), "w", encoding="utf-8") as file,
+    ):
+        file.write(_IGNORED)
 
 
 def _not_connected(provider_url: str) -> NotConnected:

@@ -188,7 +188,7 @@ def own_environment() -> PackageEnvironment | None:
         return None
     environment, python = Path(sys.prefix), str(Path(sys.prefix, "bin", "python"))
     if Path(sys.prefix, "bin", "pip").exists():
-        return PackageEnvironment(environment, (python, "-m", "pip", "install"))
+        return PackageEnvironment(environment, (python, "-P", "-m", "pip", "install"))
     uv = shutil.which("uv")  # what `uv tool install` makes has no pip
     return (
         None

@@ -25,7 +25,7 @@ from personal_server.collecting.import_folders import FolderListing, ImportFolde
 from personal_server.collecting.uploads import Uploads
 from personal_server.settings import Settings, command_environment
 
-PDPP = (sys.executable, "-m", "personal_server.cli")
+PDPP = (sys.executable, "-P", "-m", "personal_server.cli")
 FOLDER = "uploads"
 CATALOGUE_SECONDS = 60
 LOOK_SECONDS = 3.0

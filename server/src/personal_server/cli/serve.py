@@ -30,7 +30,7 @@ OTHER_LOOPBACK: Final = {
     "0.0.0.0": "::1",  # noqa: S104 (compared)
     "::1": "127.0.0.1",
 }
-WORKER: Final = (sys.executable, "-m", "personal_server.cli.serving_process")
+WORKER: Final = (sys.executable, "-P", "-m", "personal_server.cli.serving_process")
 
 
 def serve(

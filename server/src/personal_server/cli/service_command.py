@@ -430,7 +430,8 @@ def this_command(given: Mapping[str, str]) -> ServerCommand:
             environ[name] = str(path.absolute())
     # the file that was downloaded, and not what this version of it unpacked
     whole = one_file_program()
-    program = (sys.executable, "-m", "personal_server.cli") if whole is None else (whole,)
+    python = (sys.executable, "-P", "-m", "personal_server.cli")
+    program = python if whole is None else (whole,)
     return ServerCommand((*program, "serve"), environ)
 
 

@@ -215,4 +215,4 @@ def test_callers_of_workers_that_are_killed_are_answered_and_nothing_is_written_
 
 
 def test_a_worker_is_started_by_this_program() -> None:
-    assert WORKER[1:] == ("-m", "personal_server.cli.serving_process")
+    assert WORKER[1:] == ("-P", "-m", "personal_server.cli.serving_process")

@@ -99,6 +99,9 @@ def test_the_words_of_a_declaration_are_those_of_the_contract() -> None:
     assert properties["currency"]["x_pdpp_type"] == "currency"
     assert stream["consent_time_field"] == "started_at"
     assert "fee" in stream["query"]["aggregations"]["sum"]
+    # what is shown first is the name of something, and figures are made by it
+    assert {"name"} <= {*stream["query"]["aggregations"]["group_by"]}
+    assert "name" in stream["query"]["aggregations"]["count_distinct"]
 
 
 PLACED = """

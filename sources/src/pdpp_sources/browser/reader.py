@@ -24,6 +24,7 @@ from pdpp_sources.common.declaration import (
     number,
     reference,
     sensitive,
+    shared,
     text,
     word,
 )
@@ -47,7 +48,7 @@ VISITS = StreamForm(
     [
         key(),
         moment("visited_at", "When, in UTC", event=True),
-        sensitive(text("title", "Title of the page", title=True)),
+        sensitive(shared(text("title", "Title of the page", title=True))),
         sensitive(text("url", "Address of the page")),
         sensitive(word("host", "Site", searched=True)),
         word("reason", "How the page was reached: link, typed, bookmark, reload …"),

@@ -26,6 +26,7 @@ from pdpp_sources.common.declaration import (
     plain,
     reference,
     sent_to,
+    shared,
     text,
     word,
 )
@@ -54,7 +55,7 @@ def _shared() -> list[Field]:
     return [
         key(),
         word("calendar", "Name of the calendar"),
-        text("title", "What it is", title=True),
+        shared(text("title", "What it is", title=True)),
         text("description", "Notes"),
         text("location", "Where it is"),
         word("status", "confirmed, tentative, cancelled …"),
@@ -121,7 +122,7 @@ AGENDA = StreamForm(
         key(),
         occurrence_of(reference("event_id", "The event", required=True)),
         word("calendar", "Name of the calendar"),
-        text("title", "What it is", title=True),
+        shared(text("title", "What it is", title=True)),
         text("location", "Where it is"),
         sent_to(text("people", "Who invited and who was invited, to search in")),
         moment("starts_at", "When it begins, in UTC; all-day events at midnight UTC", event=True),

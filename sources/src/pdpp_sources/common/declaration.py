@@ -65,6 +65,11 @@ def word(name: str, about: str, *, title: bool = False, searched: bool = False) 
     return Field(name, schema, searched=searched, grouped=True, counted=True)
 
 
+def shared(field: Field) -> Field:
+    """A text that several records have alike, such as the name of a song: groups are made by it."""
+    return replace(field, grouped=True, counted=True)
+
+
 def name_word(name: str, about: str) -> Field:
     """A name that many records share: also searchable, and equal whatever its case."""
     return caseless(word(name, about, searched=True))

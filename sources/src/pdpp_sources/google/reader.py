@@ -27,6 +27,7 @@ from pdpp_sources.common.declaration import (
     place,
     plain,
     sensitive,
+    shared,
     text,
     word,
 )
@@ -138,7 +139,7 @@ def _happened(about: str) -> list[Field]:
     return [
         key(),
         moment("occurred_at", "When, in UTC", event=True),
-        text("title", about, title=True),
+        shared(text("title", about, title=True)),
         plain("url", "Address on the web"),
         names("details", "What Google adds, such as: From Google Ads"),
     ]

@@ -182,6 +182,8 @@ def _field(stream: RecipeStream, asked: RecipeField) -> Field:
         made = make_time(asked.name, about, event=True)
     if asked.name == stream.title:
         made = replace(made, schema=made.schema | {"x_pdpp_role": "primary-title"})
+        is_said = stream.conversation is not None or bool(stream.author)
+        made = made if is_said or asked.kind != "text" else declared.shared(made)
     unit = asked.unit or ("s" if asked.kind == "duration" else None)
     if unit or asked.unit_field:
         made = in_unit(made, by=asked.unit_field, unit=unit)

@@ -65,6 +65,11 @@ def test_limits_are_refused_and_not_clamped() -> None:
          {"stream": "s", "metric": "count", "group_by": "a", "limit": 3}),
         ("aggregate", {"stream": "s", "metric": "count", "group_by": ["a", "b"], "limit": 3},
          {"stream": "s", "metric": "count", "group_by": "a", "then_by": "b", "limit": 3}),
+        ("aggregate", {"stream": "s", "metric": "Average", "field": "a"},
+         {"stream": "s", "metric": "avg", "field": "a"}),
+        ("aggregate",
+         {"stream": "s", "metric": "count", "group_by_time": "t", "granularity": "monthly"},
+         {"stream": "s", "metric": "count", "group_by_time": "t", "granularity": "month"}),
     ],
 )  # fmt: skip
 def test_the_ready_call_mends_the_wrong_argument_and_keeps_the_others(

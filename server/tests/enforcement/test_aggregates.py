@@ -285,6 +285,14 @@ def test_where_none_can_take_part_the_first_says_why() -> None:
 
 
 @pytest.mark.parametrize("param", ["group_by", "then_by"])
+def test_whoever_groups_by_a_time_is_offered_its_months(param: str) -> None:
+    asked = {"group_by": "sent_at"} if param == "group_by" else {"group_by": "folder"}
+    error = refusal(mails(), **{**asked, param: "sent_at"})
+    by_month = {"group_by_time": "sent_at", "granularity": "month"}
+    assert (error.param, error.members["recovery"]) == (param, {param: None, **by_month})
+
+
+@pytest.mark.parametrize("param", ["group_by", "then_by"])
 def test_whoever_groups_by_a_month_means_the_time_of_a_record(param: str) -> None:
     asked = {"group_by": "month"} if param == "group_by" else {"group_by": "folder", param: "month"}
     error = refusal(mails(), **asked)

@@ -218,6 +218,9 @@ def _field_grouping(
     kind = ValueKind.STRING if found.is_list else found.kind
     if name not in declared.groupable or kind is None:
         usable = usable_kinds(sources[0])["group_by"]
+        if name in declared.aggregations.group_by_time and bin_width is None:
+            by_month = {"group_by_time": name, "granularity": Granularity.MONTH.value}
+            raise _undeclared(param, sources, usable, {param: None, **by_month})
         meant = [n for n in usable if declared.properties[n].label_field == name]
         raise _undeclared(param, sources, usable, {param: meant[0]} if meant else None)
     if bin_width is not None:

@@ -33,7 +33,7 @@ class _Stems(dict[str, str]):
 
     def __init__(self, language: str) -> None:
         super().__init__()
-        self._stemmer = Stemmer.Stemmer(language)
+        self._stemmer = Stemmer.Stemmer(language, 0)  # without words of its own
         self._is_usual = language == USUAL_LANGUAGE
         self._lock = threading.Lock()  # one stemmer serves one thread at a time
 

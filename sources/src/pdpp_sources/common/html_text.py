@@ -75,7 +75,7 @@ def read_html(html: str) -> HtmlPage:
     page = _Page(html + _END)
     if _END not in page.text:
         page = _Page(_mended(html) + _END)
-    lines = (_BLANKS.sub(" ", line).strip() for line in page.text.replace(_END, "").split("\n"))
+    lines = map(str.strip, _BLANKS.sub(" ", page.text.replace(_END, "")).split("\n"))
     text = _MANY_LINES.sub("\n\n", "\n".join(lines)).strip()
     return HtmlPage(text, list(page.links), page.is_cut)
 
@@ -153,7 +153,7 @@ class _Page:
         """Text as it is shown; of what is hidden only that the document goes on behind it."""
         if look.is_hidden or self._hidden.is_folded(node):
             return _END if _END in text else ""
-        return _BLANKS.sub(" ", text.replace("\n", " "))
+        return text.replace("\n", " ")
 
     def _keep_link(self, node: LexborNode) -> None:
         address = (node.attributes.get("href") or "").strip()

@@ -50,20 +50,21 @@ _TYPE = re.compile(r"^[a-z0-9!#$&^_.+-]{1,100}/[a-z0-9!#$&^_.+-]{1,100}$")
 
 
 class Headers:
-    """The header block of one message, read once, asked by lower-case name."""
+    """The header block of one message, asked by lower-case name; of most nobody asks."""
 
     def __init__(self, message: Message) -> None:
         self._message = message
-        self._written: dict[str, list[str]] = {}
+        self._written: dict[str, list[object]] = {}
+        self._quoted: dict[str, list[object]] = {}
         for name, value in message.raw_items():
-            self._written.setdefault(name.lower(), []).append(unfolded(str(value)))
-        self._values = {name: [*map(self._read, all)] for name, all in self._written.items()}
-        for name in [n for n in self._values if n.startswith(">")]:
+            self._written.setdefault(name.lower(), []).append(value)
+        for name in [n for n in self._written if n.startswith(">")]:
             # an exporter quoted the line as if it stood in a text
-            self._values.setdefault(name.lstrip(">"), self._values[name])
+            self._quoted.setdefault(name.lstrip(">"), self._written[name])
+        self._values: dict[str, list[str]] = {}
 
     def __contains__(self, name: str) -> bool:
-        return name in self._values
+        return name in self._written or name in self._quoted
 
     @property
     def quotes_from(self) -> bool:
@@ -72,11 +73,11 @@ class Headers:
 
     def raw(self, name: str) -> str:
         """The first value as it stands, unfolded."""
-        return self._values.get(name, [""])[0]
+        return next(iter(self._all(name)), "")
 
     def identity(self, name: str) -> str:
         """The same as it identifies a message, whatever is learned about reading its letters."""
-        return plainly_decoded(self._written.get(name, [""])[0])
+        return plainly_decoded(unfolded(str(self._written.get(name, [""])[0])))
 
     def text(self, name: str) -> str:
         """The first value for a person to read."""
@@ -84,9 +85,14 @@ class Headers:
 
     def addresses(self, name: str) -> list[Address]:
         """Everybody named in all headers of that name; an entry may name no address."""
-        return [
-            address for value in self._values.get(name, []) for address in parse_addresses(value)
-        ]
+        return [address for value in self._all(name) for address in parse_addresses(value)]
+
+    def _all(self, name: str) -> list[str]:
+        values = self._values.get(name)
+        if values is None:
+            written = self._written.get(name) or self._quoted.get(name, [])
+            values = self._values[name] = [self._read(unfolded(str(each))) for each in written]
+        return values
 
     def _read(self, value: str) -> str:
         if value.isascii() and "\x1b" not in value:
@@ -109,14 +115,14 @@ class Headers:
 
     def sent_at(self, envelope: bytes) -> datetime | None:
         """When it was sent: by its date, else by the first server's clock, else by the mailbox."""
-        received = (value.rpartition(";")[2] for value in self._values.get("received", []))
-        from_line = _ENVELOPE_DATE.search(envelope)
-        candidates = (
-            self.raw("date"),
-            *received,
-            from_line.group().decode("ascii", "replace") if from_line else "",
-        )
-        return next(filter(None, map(_instant, candidates)), None)
+        return next(filter(None, map(_instant, self._dates(envelope))), None)
+
+    def _dates(self, envelope: bytes) -> Iterator[str]:
+        yield self.raw("date")
+        for value in self._all("received"):
+            yield value.rpartition(";")[2]
+        if from_line := _ENVELOPE_DATE.search(envelope):
+            yield from_line.group().decode("ascii", "replace")
 
 
 def _instant(value: str) -> datetime | None:

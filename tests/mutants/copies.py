@@ -21,7 +21,14 @@ KILLED_BY: Counter[str] = Counter()
 """How many mutants each test module noticed so far: who noticed many is asked first."""
 _CONFTEST = '''"""What every test gets; the watch over the whole suite has no part in a trial."""
 
+import hypothesis
 import pytest
+
+# as in the suite: what takes long on a busy machine is no kill
+hypothesis.settings.register_profile(
+    "suite", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
+hypothesis.settings.load_profile("suite")
 
 
 @pytest.fixture

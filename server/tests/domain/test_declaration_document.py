@@ -66,6 +66,22 @@ def test_properties_have_the_kind_of_their_type_and_format() -> None:
     assert properties["volume_id"].nullable
 
 
+def test_a_source_has_one_name() -> None:
+    assert fault_paths(lambda raw: raw.update(display_name="Another")) == {"/display_name"}
+    named = parse_declaration(JOURNAL | {"display_name": JOURNAL["display"]["name"]})
+    assert named.display_name == "Journal"
+
+
+@pytest.mark.parametrize(("field", "is_time"), [("created_at", True), ("title", False)])
+def test_records_are_limited_in_time_by_a_time(field: str, *, is_time: bool) -> None:
+    document = journal()
+    document["streams"][0]["consent_time_field"] = field
+    if is_time:
+        assert parse_declaration(document).streams["entries"].consent_time_field == field
+    else:
+        assert "/streams/0/consent_time_field" in {each["path"] for each in faults(document)}
+
+
 def test_white_space_is_no_other_content() -> None:
     spaced = parse_declaration(json.dumps(JOURNAL, indent=3).encode())
     assert spaced.digest == parse_declaration(JOURNAL).digest

@@ -101,6 +101,40 @@ def due(notices: list[StandingNotice], now_ns: int, told: dict[str, int], *off: 
     return [len(n.causes) for n in due_notices(notices, "noc_1", told, off, now_ns)]
 
 
+def test_each_kind_waits_and_folds_as_long_as_its_owner_was_told() -> None:
+    # docs/contract/authorization-server.md 13.8
+    minute, hour = MINUTE_NS, HOUR_NS
+    assert {kind.value: (rule.after_ns, rule.folds_ns) for kind, rule in KINDS.items()} == {
+        "unusual_reading": (0, 10 * minute),
+        "request_waits": (minute, 10 * minute),
+        "backup_fails": (0, DAY),
+        "backup_missing": (0, DAY),
+        "no_backup": (7 * DAY, 30 * DAY),
+        "feed_stale": (0, 6 * hour),
+        "source_old": (0, 7 * DAY),
+        "access_ends": (0, DAY),
+        "channel_fails": (0, DAY),
+    }
+
+
+@pytest.mark.parametrize(
+    ("fact", "stands"),
+    [
+        (AccountFact("c", "W", NOW - 365 * DAY - 1, NOW - 30 * DAY - 1), True),
+        (AccountFact("c", "W", NOW - 365 * DAY, NOW - 30 * DAY - 1), False),
+        (AccountFact("c", "W", NOW - 365 * DAY - 1, NOW - 30 * DAY), False),
+        (AccessFact("g", "A", NOW - 7 * DAY - 1, NOW + 7 * DAY), True),
+        (AccessFact("g", "A", NOW - 7 * DAY, NOW + 7 * DAY), False),
+    ],
+)
+def test_an_account_is_old_and_an_access_was_long_from_a_day_on(
+    fact: AccountFact | AccessFact, *, stands: bool
+) -> None:
+    is_account = isinstance(fact, AccountFact)
+    facts = OwnerFacts(accounts=[fact]) if is_account else OwnerFacts(accesses=[fact])
+    assert bool(kinds(facts)) is stands
+
+
 @pytest.mark.parametrize("kind", NoticeKind)
 def test_each_kind_is_due_once_it_stood_and_folds_what_comes_meanwhile(kind: NoticeKind) -> None:
     rule = KINDS[kind]

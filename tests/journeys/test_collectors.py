@@ -48,6 +48,10 @@ def test_the_program_of_the_page_brings_what_is_new_and_learns_what_was_rejected
         assert run(token, *GOOD, BAD)[0] == "0 new or changed, 1 rejected"
         later: dict[str, object] = {"at": "2026-11-27T10:00:00Z", "steps": 7}
         again = run(token, *GOOD, BAD, later)
+        given = (f"PDPP_SERVER={site.origin}/", "PDPP_COLLECTOR_TOKEN=pdpp_at_none")
+        program = ["/usr/bin/env", *given, sys.executable, "-c", block("python")]
+        done = subprocess.run(program, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr.split(":")[0]) == (1, "invalid_token")
     assert again[0] == "1 new or changed, 0 rejected"
     assert again[1].startswith("rejected before: record_schema_violation /steps in run 20")
     listed = ("collector", "rejected", *named)

@@ -90,6 +90,13 @@ _BY_CODE: Mapping[str, str] = MappingProxyType(
             "More than half of what the account held is gone. Nothing was deleted here. If that is"
             " right, run the feed with `pdpp feed run`."
         ),
+        "storage_read_only": message(
+            "Nothing can be stored here now: the disk is full, or the records may only be read."
+            " Make room; the feed then continues by itself."
+        ),
+        "storage_unavailable": message(
+            "The database of this server did not answer. The feed tries again by itself."
+        ),
         "import_interrupted": message("The import ended early. The server tries again by itself."),
         "import_too_slow": message(
             "The import took too long and was ended; what it stored by then is kept. The server"

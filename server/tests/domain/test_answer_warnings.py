@@ -33,3 +33,8 @@ def test_a_skipped_source_is_named_with_its_reason() -> None:
     assert warning.code == "source_skipped_not_applicable"
     assert warning.connection_id == "cin_a"
     assert warning.detail == {"stream": "notes", "reason": "no_time_field"}
+
+
+def test_a_reason_that_is_known_is_said_in_words() -> None:
+    messages = {skipped("cin_a", "notes", why).message for why in ("unknown_field", "else", "x")}
+    assert len(messages) == 2

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from array import array
 from dataclasses import replace
 from typing import cast
 
@@ -61,7 +60,7 @@ def test_other_threads_find_no_state_that_is_half_made() -> None:
             return kept.features[number]
 
     kept = read_model()
-    watched = cast("array[int]", Features())
+    watched = cast("memoryview", Features())
     model = LanguageModel(replace(kept, features=watched))
     assert model.classify("lettera") == IDENTIFIER.classify("lettera")
     assert seen

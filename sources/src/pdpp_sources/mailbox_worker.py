@@ -239,7 +239,11 @@ class _Mailbox:
                 if each.word == b"ESEARCH" and b"ALL" in [one.upper() for one in words]:
                     found += ranges_of(words[-1])
                 elif each.word == b"SEARCH":
-                    found += [(number, number) for number in map(_number, words)]
+                    for number in map(_number, words):
+                        if found and found[-1][1] + 1 == number:  # a range for each takes 100 bytes
+                            found[-1] = found[-1][0], number
+                        else:
+                            found.append((number, number))
         finally:
             self.wire.longest_line_bytes = LONGEST_LINE_BYTES
         return UidRanges(packed_ranges(pair for pair in found if pair[1] >= begin))

@@ -57,10 +57,10 @@ class KeptModel:
     begins: Sequence[float]
     usual: array[int]
     labels: bytes
-    firsts: array[int]
-    fails: array[int]
-    features: array[int]
-    spans: array[int]
+    firsts: memoryview
+    fails: memoryview
+    features: memoryview
+    spans: memoryview
     columns: memoryview
     values: memoryview
     let_go: Callable[[], None] = lambda: None
@@ -268,10 +268,10 @@ def _parsed(content: memoryview) -> KeptModel:
         begins.cast("f").tolist(),
         array("I", bytes(usual)),
         bytes(labels),
-        array("I", bytes(firsts)),
-        array("I", bytes(fails)),
-        array("I", bytes(features)),
-        array("I", bytes(spans)),
+        firsts.cast("I"),
+        fails.cast("I"),
+        features.cast("I"),
+        spans.cast("I"),
         columns,
         values.cast("H"),
     )

@@ -14,7 +14,7 @@ from personal_server.feeds.feed_runs import OWNER_DECIDES, FeedImporter, RunResu
 from personal_server.feeds.import_reports import TOO_SLOW, imported_items
 from personal_server.storage.feed_rows import FeedRow
 
-BATCH_ITEMS, BATCH_BYTES = 1_000, 32 * 1024 * 1024
+BATCH_ITEMS, BATCH_BYTES = 500, 32 * 1024 * 1024
 """A batch is imported once it has so many."""
 LONGEST_NAME = 100
 DAV_KINDS = CALENDARS, ADDRESS_BOOKS = "caldav", "carddav"

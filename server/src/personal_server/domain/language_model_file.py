@@ -1,6 +1,6 @@
 """The language model in a file: packed anew once, then read beside the program.
 
-Unpacking what the package has takes a second of a processor and 200 MB for that moment.  Of it
+Unpacking what the package has takes a second of a processor and 150 MB for that moment.  Of it
 follows a model of 6 MB that says the same: the automaton as the trie that it was made of, and of
 each feature the weights in the languages that know it.  That is kept in the folder of compiled
 modules, for this version of the package and of this module, and mapped from there: the memory of
@@ -33,6 +33,7 @@ _NEW = f"{_NAME}.new-"
 _FOLDER = Path(cache_from_source(__file__)).parent
 _PACKAGE, _PACKED = "py3langid", Path("data", "model.npz.xz")
 _NUMBER_BYTES = 4
+_AT_ONCE = 2_048  # so many rows are computed with at once
 _PIECE_BYTES = 64 * 1024
 STEPS = 1 << 9
 """Weights are multiples of a 512th, and few of them apart: 32 bits have room for the sum of all."""
@@ -126,17 +127,21 @@ def unpacked(packed: bytes) -> bytes:
     """
     # only what unpacks computes with arrays
     import io  # noqa: PLC0415
+    import shutil  # noqa: PLC0415
 
     import numpy as np  # noqa: PLC0415
 
-    with np.load(io.BytesIO(lzma.decompress(packed))) as model:
+    content = io.BytesIO()  # a stretch at a time: the whole never lies in memory twice
+    with lzma.open(io.BytesIO(packed)) as arrays:
+        shutil.copyfileobj(arrays, content)
+    content.seek(0)
+    with np.load(content) as model:
         codes: list[str] = model["classes"].tolist()
         columns = _columns_of(codes)
-        weights = model["ptc"].take(columns, axis=1).astype(np.float32)
-        weights = ((weights - weights.min()) * STEPS).round().astype(np.uint16)
+        weights = _weights(np, model["ptc"], columns)
         usual = weights.min(axis=0)  # a language that does not know a feature has no smaller one
         feature_at, column_at = np.nonzero(weights != usual)
-        arrays = (
+        kept = (
             np.array([codes[at] for at in columns], dtype="S2"),
             model["pc"].take(columns).astype(np.float32),
             usual.astype(np.uint32),
@@ -145,7 +150,19 @@ def unpacked(packed: bytes) -> bytes:
             column_at.astype(np.uint8),
             weights[feature_at, column_at],
         )
-        return framed([each.tobytes() for each in arrays])
+        return framed([each.tobytes() for each in kept])
+
+
+def _weights(np: Any, probabilities: Any, columns: Sequence[int]) -> Any:
+    """The logarithms of some columns in steps from the smallest on, some rows at a time."""
+    weights = np.empty((len(probabilities), len(columns)), np.uint16)
+    stretches = [slice(at, at + _AT_ONCE) for at in range(0, len(weights), _AT_ONCE)]
+    chosen = (probabilities[rows].take(columns, axis=1) for rows in stretches)
+    least = np.float32(min(each.min() for each in chosen))
+    for rows in stretches:
+        some = probabilities[rows].take(columns, axis=1).astype(np.float32)
+        weights[rows] = ((some - least) * STEPS).round()
+    return weights
 
 
 # In:   the automaton of two features, `ab` (0) and `b` (1): its states in any order, each with a
@@ -167,9 +184,11 @@ def _trie(np: Any, row_of: Any, next_of: Any, feature_of: Any) -> tuple[Any, Any
     levels, labels, counts, reached = [np.zeros(1, np.intp)], list[Any](), list[Any](), 1
     while len(levels[-1]):
         parents = levels[-1]
-        after = steps[row_of[parents]]
-        at, byte = np.nonzero(number[after] < 0)
-        children = after[at, byte].astype(np.intp)
+        found = [
+            _children(np, steps[row_of[parents[at : at + _AT_ONCE]]], number, at)
+            for at in range(0, len(parents), _AT_ONCE)
+        ]
+        at, byte, children = map(np.concatenate, zip(*found, strict=True))
         number[children] = np.arange(reached, reached + len(children))
         reached += len(children)
         if len(levels) > 1:
@@ -184,6 +203,12 @@ def _trie(np: Any, row_of: Any, next_of: Any, feature_of: Any) -> tuple[Any, Any
         number[fails[order]].astype(np.uint32),
         (feature_of[order] + 1).astype(np.uint32),
     )
+
+
+def _children(np: Any, after: Any, number: Any, begin: int) -> tuple[Any, Any, Any]:
+    """Which of some states, from the one at `begin` on, lead by which byte to which new state."""
+    at, byte = np.nonzero(number[after] < 0)
+    return at + begin, byte, after[at, byte].astype(np.intp)
 
 
 def framed(arrays: Sequence[bytes]) -> bytes:

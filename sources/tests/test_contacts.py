@@ -182,3 +182,15 @@ def test_properties_under_names_of_programs_are_read(tmp_path: Path) -> None:
     assert found["birthday"] == "1815-12-10"
     assert found["phones"] == ["+4930123"]
     assert found["instant_messages"] == ["ada@example.org"]
+
+
+def test_a_label_that_lists_types_is_those_types(tmp_path: Path) -> None:
+    lines = [
+        'a.TEL;TYPE="WORK,VOICE":1\na.X-ABLABEL:VOICE',
+        "b.TEL;TYPE=pref:2\nb.X-ABLABEL:WORK\\;VOICE\\;PREF",
+        "c.TEL;TYPE=CELL:3\nc.X-ABLabel:Boat\\; summer",
+    ]
+    card = "\n".join(["BEGIN:VCARD", "VERSION:3.0", "FN:X", *lines, "END:VCARD"])
+    (tmp_path / "a.vcf").write_text(card)
+    (found,) = records_of(read_path(tmp_path), "contacts")
+    assert found["phones_by_kind"] == ["work: 1", "work: 2", "boat; summer: 3"]

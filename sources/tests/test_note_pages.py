@@ -59,6 +59,9 @@ def test_the_same_pages_again_are_the_same_notes(tmp_path: Path) -> None:
         b'<!DOCTYPE html><html><head></head><body><div class="page"><h1>A shop</h1></div>',
         b"<html><body><p>words</p></body></html>",
         b"<div><p>words</p></div>",
+        b"<html><body><div><h1>A shop</h1><p>Buy here</p></div></body></html>",
+        b"<html><head><script src=a></script></head><body><div><span>x</span></div></body></html>",
+        b"<div><b>Sign in</b></div><div><form action=x><input name=a></form></div>",
         pytest.param(b"<head></head>" * 40 + b"<p>words</p>", id="many heads"),
     ],
 )

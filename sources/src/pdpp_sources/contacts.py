@@ -50,6 +50,18 @@ from pdpp_sources.vcards import CardProperty, properties
 _APPLE_LABEL = re.compile(r"^_\$!<(.*)>!\$_$")
 # Kinds that say nothing, and those that people call otherwise.
 _NO_KINDS = frozenset({"pref", "voice", "internet", "x400", "intl", "postal", "parcel", "dom"})
+_TYPES = _NO_KINDS | {
+    "home",
+    "work",
+    "cell",
+    "fax",
+    "pager",
+    "main",
+    "other",
+    "msg",
+    "video",
+    "car",
+}
 _KIND_NAMES = {"cell": "mobile", "msg": "messages"}
 _SERVICES = {
     "IMPP": "",
@@ -303,8 +315,14 @@ class _Card:
     def _kinds_of(self, entry: CardProperty) -> list[str]:
         """The kinds of a property: what its owner called it, else its types."""
         label = _APPLE_LABEL.sub(r"\1", self._labels.get(entry.group, "")) if entry.group else ""
-        kinds = [_KIND_NAMES.get(kind, kind) for kind in entry.kinds if kind not in _NO_KINDS]
-        return list(dict.fromkeys([label.strip().lower()] if label.strip() else kinds))
+        words = [*map(str.strip, label.lower().split(";"))]
+        if len(words) > 1 and not _TYPES.issuperset(words):
+            words = [label.strip().lower()]  # what a program wrote there is no list of types
+        for named in (words, entry.kinds):
+            kinds = [_KIND_NAMES.get(kind, kind) for kind in named if kind not in ("", *_NO_KINDS)]
+            if kinds:
+                return list(dict.fromkeys(kinds))
+        return []
 
     def text(self, name: str) -> str | None:
         return next((entry.text.strip() for entry in self.all(name)), None)

@@ -28,6 +28,11 @@ _APPLE = re.compile(
     rb"\A(?:\xef\xbb\xbf)?" + _AROUND + rb"{0,40}<div>\s{0,20}<(?:h1|b|span|font)\b",
     re.IGNORECASE | re.DOTALL,
 )
+# what no line of a note is made of, and every site is
+_OF_A_SITE = re.compile(
+    rb"<(?:p|script|link|nav|header|footer|main|section|form|iframe|input|button)[\s>/]",
+    re.IGNORECASE,
+)
 _NOTION = re.compile(rb'<article id="[0-9a-fA-F-]{32,36}" class="page\b')
 _PICTURE = re.compile(r'src\s*=\s*["\']data:(image/[a-z+.-]{1,20});base64,([^"\']*)["\']')
 _LINK = re.compile(r"""\b(?:src|href)\s*=\s*["']([^"'<>:#?\s][^"'<>:#?]{0,500})["']""")
@@ -53,7 +58,9 @@ class NotePage:
 
 def is_note_page(head: bytes) -> bool:
     """Whether a page begins as a note does."""
-    return bool(_APPLE.match(head) or _NOTION.search(head))
+    if _NOTION.search(head):
+        return True
+    return bool(_APPLE.match(head)) and not _OF_A_SITE.search(head)
 
 
 def page_links(html: str) -> list[str]:

@@ -249,3 +249,11 @@ def test_a_trade_is_spent_where_something_was_bought(tmp_path: Path) -> None:
 def test_it_says_how_to_get_these_formats() -> None:
     how = next(s.how_to_export for s in SOURCES if s.connector_key == "bank")
     assert all(word in how for word in ("camt.053", "MT940", "QIF"))
+
+
+def test_a_blank_line_of_a_split_is_no_payment(tmp_path: Path) -> None:
+    split = "SFood\n$-6.00\nS\n$0.00\nSHome\n$-4.00\n"
+    text = f"!Type:Bank\nD12/31/2008\nT-10.00\nPShop\n{split}^\n"
+    (tmp_path / "a.qif").write_text(text)
+    found = records_of(read_path(tmp_path), "transactions")
+    assert [(p["category"], p["amount"]) for p in found] == [("Food", -6), ("Home", -4)]

@@ -240,7 +240,9 @@ def _parts(entry: _QuickenEntry) -> list[_QuickenPart]:
         elif letter == "E":
             memo = text
         elif letter == "$":
-            parts.append(_QuickenPart(category, memo, in_range(_decimal(text))))
+            amount = in_range(_decimal(text))
+            if category or memo or amount:  # a blank line of the split is none
+                parts.append(_QuickenPart(category, memo, amount))
     return parts
 
 

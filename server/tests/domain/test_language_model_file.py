@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import tracemalloc
 from array import array
 from pathlib import Path
 
@@ -78,16 +77,6 @@ def test_where_nothing_can_be_kept_the_model_is_read_anew(tmp_path: Path) -> Non
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux says what a process has in memory")
-def test_what_the_package_has_is_unpacked_without_holding_it_twice() -> None:
-    packed = (Path(MODEL_DIR) / MODEL_FILE).read_bytes()
-    tracemalloc.start()
-    try:
-        language_model_file.unpacked(packed)
-        assert tracemalloc.get_traced_memory()[1] < 200_000_000  # 272 million where it was
-    finally:
-        tracemalloc.stop()
-
-
 def test_a_process_that_tells_languages_takes_little_of_the_model_into_memory() -> None:
     program = """
 import sys

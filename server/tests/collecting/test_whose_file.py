@@ -119,6 +119,16 @@ def test_the_same_content_is_of_the_same_account(again: str, tmp_path: Path) -> 
     assert names(machine) == ["shopping"]
 
 
+def test_a_folder_that_an_account_holds_already_is_of_it_whoever_it_is_of(tmp_path: Path) -> None:
+    machine = Machine()
+    imported(machine, tmp_path / "a", "All mail.mbox", mailbox(ADA, *FRIENDS))
+    folder = as_folder({"b.mbox": mailbox(BOB, FRIENDS[0])}, tmp_path / "b")
+    machine.run("import", folder, "--connection", "E-mail")  # as it was before owners counted
+    code, printed = machine.run("import", folder)
+    assert (code, names(machine)) == (0, ["E-mail"])
+    assert printed["imports"][0]["streams"]["messages"]["unchanged"] == 1
+
+
 def test_tables_of_one_name_that_name_two_accounts_are_two(tmp_path: Path) -> None:
     machine = Machine()
     rows = "IBAN,Day,Sum\n{0},2024-01-05,1\n{0},2024-01-06,2\n"

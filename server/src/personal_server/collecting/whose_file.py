@@ -21,9 +21,11 @@ from personal_server.storage.ports.whole_store import RecordStore
 
 SAMPLE_RECORDS = 300
 MOST_COMPARED = 20_000
-_OVERLAP = 0.05
+_OVERLAP, _NEARLY_ALL = 0.05, 0.9
 _OWN = 0.5  # of the mails of a mailbox name its owner
 _FEW = 5  # mails, of which each may be of anybody
+# a key of theirs says all of a record, its owner too: who holds the key holds the record
+_KEYED_BY_ALL = frozenset({"mail"})
 _ADDRESS = re.compile(r"[\w.+%-]+@[\w.-]+\.\w+")
 _ACCOUNT_NAME = re.compile(r"(?i)(?:.*_)?(?:iban|account(?:_?(?:no|number))?|konto(?:nummer)?)")
 _BROWSERS = {
@@ -88,6 +90,13 @@ def whose_file(
         return Whose("same", candidates[0]) if len(candidates) == 1 else Whose("several")
     items = (item for item in file.items() if isinstance(item, SourceRecord))
     sample = [(r.stream, str(r.data["id"]), r.data) for r in islice(items, SAMPLE_RECORDS)]
+    known = [
+        account
+        for account in accounts
+        if file.connector_key in _KEYED_BY_ALL and _holds_nearly_all(store, account, sample)
+    ]
+    if len(known) == 1:
+        return Whose("same", known[0])
     marks = marks_of(file.connector_key, sample, file.files)
     owner = min(marks, default=None, key=lambda mark: (mark.startswith("from:"), mark))
     owner = owner.partition(":")[2] if owner else None
@@ -210,6 +219,18 @@ def _stored(store: RecordStore, account: Connection, most: int) -> Iterator[tupl
             if stream.connection_id == account.connection_id:
                 for row in islice(snapshot.export(account.connection_id, stream.stream), most):
                     yield stream.stream, str(row.data.get("id")), row.data
+
+
+def _holds_nearly_all(store: RecordStore, account: Connection, sample: Records) -> bool:
+    """Whether what is read is what an account got before, whoever it is of."""
+    keys: dict[str, set[str]] = {}
+    for stream, key, _ in sample:
+        keys.setdefault(stream, set()).add(key)
+    held = (
+        len(store.records_named(account.connection_id, stream, sorted(each)))
+        for stream, each in keys.items()
+    )
+    return bool(keys) and sum(held) >= _NEARLY_ALL * sum(map(len, keys.values()))
 
 
 def _holds(store: RecordStore, account: Connection, sample: Records) -> bool:

@@ -18,6 +18,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from email.message import EmailMessage
 from pathlib import Path
@@ -26,6 +27,7 @@ from typing import Any
 import anyio
 from anyio import to_thread
 from mcp import ClientSession
+from selenium.common.exceptions import WebDriverException
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
@@ -130,18 +132,25 @@ def see_it_arrive(walk: TimedWalk, mails: int) -> None:
     keyboard, end = walk.keyboard, time.monotonic() + ARRIVED_SECONDS
     is_pictured = False
     while time.monotonic() < end:
-        text = keyboard.driver.find_element(By.CSS_SELECTOR, "body").text
-        items = re.search(r"([\d,]+)(?: of [\d,]+)? mails", text)
+        text, state = _shown(keyboard)
+        items = re.search(r"([\d,]+)(?: of [\d,]+)? mails?", text)
         count = int(items[1].replace(",", "")) if items else 0
         if 0 < count < mails and not is_pictured:
             walk.step(f"{count:,} mails have come")
             is_pictured = True
-        states = keyboard.driver.find_elements(By.CSS_SELECTOR, 'main[data-state="waiting"]')
-        if states and count == mails:
+        if state == "waiting" and count == mails:
             walk.step("All mails are here")
             return
         time.sleep(0.2)
-    raise TimeoutError(keyboard.driver.find_element(By.CSS_SELECTOR, "body").text)
+    raise TimeoutError(_shown(keyboard))
+
+
+def _shown(keyboard: Keyboard) -> tuple[str, str]:
+    """Text and state of the page; neither while one page gives way to the next."""
+    with suppress(WebDriverException):
+        main = keyboard.driver.find_element(By.CSS_SELECTOR, "main")
+        return main.text, str(main.get_attribute("data-state"))
+    return "", ""
 
 
 def fill(server: MailServer, mails: int) -> int:

@@ -12,9 +12,11 @@ from selenium import webdriver
 
 from tests.browser.chromium import chromium
 from tests.browser.keyboard import KeptOut, Keyboard
+from tests.browser.live_walk import walked as lived
 from tests.browser.pictured_walk import WAYS
 from tests.browser.record_walk import looked_around
 from tests.browser.walk import walked
+from tests.dovecot import needs_dovecot
 
 pytestmark = pytest.mark.browser
 RING = "<title>A page</title><style>:focus-visible{outline:3px solid}</style>"
@@ -44,6 +46,15 @@ def test_an_owner_who_has_only_a_keyboard_sees_every_look_of_the_records(
 ) -> None:
     steps = looked_around(tmp_path, way)
     assert steps[-1].words == "How to get an export"
+
+
+@pytest.mark.long
+@needs_dovecot
+def test_an_owner_who_has_only_a_keyboard_gets_from_nothing_to_an_answer_about_a_live_mailbox(
+    tmp_path: Path,
+) -> None:
+    steps = lived(tmp_path, mails=20)
+    assert steps[-2].words == "The first question is answered"
 
 
 @pytest.fixture(scope="module")

@@ -41,10 +41,10 @@ class ImportHere(ImportCommand):
         within: Path,
         account: str | None,
         *,
-        lists: bool = False,
+        lists: Path | None = None,
     ) -> Mapping[str, Any]:
         command = import_command(self._opened, shared_reader, FixedZone("UTC"))
-        wanted = WantedImport(list(map(str, paths)), str(within), account, {}, lists)
+        wanted = WantedImport(list(map(str, paths)), str(within), account, {}, str(lists or ""))
         with (
             self._claimed(feed_id),
             redirect_stdout(io.StringIO()) as printed,

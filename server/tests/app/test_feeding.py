@@ -410,7 +410,7 @@ def test_of_several_items_the_slow_one_costs_itself_only(watch: Watch, tmp_path:
         within: Path,
         account: str | None,
         *,
-        lists: bool = False,
+        lists: Path | None = None,
     ) -> Mapping[str, Any]:
         del feed_id, within, account, lists
         asked.append([each.stem for each in paths])
@@ -538,6 +538,7 @@ class Meanwhile(ImportHere):
     """An import during which something happens once."""
 
     happens: list[Callable[[], object]] = field(default_factory=list[Callable[[], object]])
+    ends_early: bool = False
 
     def __call__(
         self,
@@ -546,11 +547,15 @@ class Meanwhile(ImportHere):
         within: Path,
         account: str | None,
         *,
-        lists: bool = False,
+        lists: Path | None = None,
     ) -> Mapping[str, Any]:
         while self.happens:
             self.happens.pop()()
-        return ImportHere.__call__(self, feed_id, paths, within, account, lists=lists)
+        report = ImportHere.__call__(self, feed_id, paths, within, account, lists=lists)
+        if self.ends_early:
+            self.ends_early = False
+            return {}
+        return report
 
 
 def test_a_vault_that_changes_or_vanishes_while_it_is_read_loses_nothing(
@@ -567,13 +572,21 @@ def test_a_vault_that_changes_or_vanishes_while_it_is_read_loses_nothing(
     assert settled(fed, monkeypatch).records_deleted == 0
     assert settled(fed, monkeypatch).records_deleted == 1
     aged(vault / "e.md", b"About e")
+    importer.ends_early = True  # it stores, and nobody learns that it did
+    aged(vault / "lost.md", b"About it")
+    assert settled(fed, monkeypatch).code == "import_interrupted"
+    (vault / "lost.md").unlink()
+    assert "lost.md" in noted(fed)
+    settled(fed, monkeypatch)
+    assert "lost.md" not in noted(fed)
+    aged(vault / "f.md", b"About f")
     importer.happens = [lambda: vault.rename(away)]
     vanished = settled(fed, monkeypatch)
     assert (vanished.code, vanished.needs_owner) == ("folder_gone", False)
     assert fed.run().code == "folder_gone"
     away.rename(vault)
     settled(fed, monkeypatch)
-    assert noted(fed) == {"b.md", "c.md", "d.md", "e.md"}
+    assert noted(fed) == {"b.md", "c.md", "d.md", "e.md", "f.md"}
     assert fed.check().differences == []
 
 

@@ -63,14 +63,14 @@ class ImportCommand:
         within: Path,
         account: str | None,
         *,
-        lists: bool = False,
+        lists: Path | None = None,
     ) -> Mapping[str, Any]:
         """What it printed; nothing where it was ended, and why where it took too long.
 
         Raises: PutOff.
         """
         texts, environment = list(map(str, paths)), dict(self.environment)
-        wanted = WantedImport(texts, str(within), account, environment, lists)
+        wanted = WantedImport(texts, str(within), account, environment, str(lists or ""))
         with self._claimed(feed_id) as claim, self._started(claim) as process:
             with suppress(BrokenPipeError):
                 process.requests.write(msgspec.msgpack.encode(wanted))

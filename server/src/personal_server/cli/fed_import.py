@@ -54,7 +54,8 @@ def main(files: Sequence[int], _seconds: float, _memory_bytes: int) -> NoReturn:
 
 def run_import(command: Callable[..., int], wanted: WantedImport) -> int:
     """Run `pdpp import` to its exit code, without the command line, which costs memory and time."""
-    options = ProgramOptions(within=Path(wanted.within), ask=True, fed=True, lists=wanted.lists)
+    lists = Path(wanted.lists) if wanted.lists else None
+    options = ProgramOptions(within=Path(wanted.within), ask=True, fed=True, lists=lists)
     paths = map(Path, wanted.paths)
     called = partial(command, *paths, connection=wanted.account, program=options, json=True)
     return exit_code_of(called, as_json=True)

@@ -90,13 +90,13 @@ class ProgramOptions:
     fed
         A feed runs this import, and says itself how fresh the account is.
     lists
-        Read whole what was begun, and name every record in the report.
+        Read whole what was begun, and name every record in the report and in this file.
     """
 
     within: Path | None = None
     ask: Annotated[bool | None, Parameter(negative="--no-ask")] = None
     fed: Annotated[bool, Parameter(negative="", show=False)] = False
-    lists: Annotated[bool, Parameter(negative="", show=False)] = False
+    lists: Annotated[Path | None, Parameter(show=False)] = None
 
 
 @Parameter(name="*")
@@ -298,7 +298,7 @@ class _Import:
     options: TableOptions
     is_plain: bool  # nothing was chosen, which an own export needs
     belongs: Belongs | None = None
-    lists: bool = False
+    lists: Path | None = None
 
     def each(self, exports: Iterable[tuple[Path, ...]]) -> ImportReport:
         """Import all. Raises: CommandError for options that fit none; StorageUnavailable."""
@@ -447,7 +447,8 @@ class _Path:
                 "name": connection.display_name,
             }
             whole = self.command.options.replace
-            listed = ListedRecords() if self.command.lists else None
+            lists = self.command.lists
+            listed = ListedRecords(lists, connection.connection_id) if lists else None
             try:
                 run = ImportRun(
                     ports, reading, connection, declaration, is_whole=whole, listed=listed

@@ -337,6 +337,8 @@ class ImportRun:
             )
 
     def _store(self, batch: _Batch) -> None:
+        if self._listed is not None:
+            self._listed.keep()
         for blob in batch.blobs:
             self._store_blob(blob)
             self.tally.blobs += 1

@@ -57,9 +57,12 @@ class FeedImporter(Protocol):
         within: Path,
         account: str | None,
         *,
-        lists: bool = False,
+        lists: Path | None = None,
     ) -> Mapping[str, Any]:
-        """The report; with `lists` it names every record.  Raises: PutOff."""
+        """The report; it names every record where a file for their names is given.
+
+        Raises: PutOff.
+        """
         ...
 
 
@@ -154,7 +157,8 @@ class FolderRuns:
         known: Mapping[str, FeedItemRow],
     ) -> None:
         """Import some items and write what became of them."""
-        folder = Path(feed.place)
+        folder, follows = Path(feed.place), feed.deletions == FOLLOW
+        journal = self.staging / f"{feed.feed_id}.names"
         if result.reached_ns is not None and look.fresh and not look.has_more:
             staged = self.staging / feed.feed_id / folder.name
             paths, within = {WHOLE: _stage(folder, look.fresh, staged)}, self.staging.resolve()
@@ -167,7 +171,7 @@ class FolderRuns:
                 list(paths.values()),
                 within,
                 _account_of(feed, result),
-                lists=feed.deletions == FOLLOW,
+                lists=journal if follows else None,
             )
         finally:
             shutil.rmtree(self.staging / feed.feed_id, ignore_errors=True)
@@ -182,7 +186,6 @@ class FolderRuns:
             result.code = found.trouble or TOO_SLOW
             return
         names: tuple[str, ...] = ()
-        follows = feed.deletions == FOLLOW
         if follows or any(found.codes.values()):
             try:
                 now = _looked(folder, terms.layout, None, had_items=True)
@@ -191,7 +194,7 @@ class FolderRuns:
                 return
             marks = {each.name: each.mark for each in now.items}
             if follows:
-                before = known[WHOLE].record_keys if WHOLE in known else ()
+                before = *(known[WHOLE].record_keys if WHOLE in known else ()), *_written(journal)
                 rests = marks.get(WHOLE) == taken[0].mark
                 after = followed(before, report, asked=terms.retries, rests=rests)
                 names = self._follow(after, result, found)
@@ -202,6 +205,8 @@ class FolderRuns:
             for each in taken
         ]
         self.store.keep_feed_items(feed.feed_id, lines)
+        if follows:
+            journal.unlink(missing_ok=True)
         rejected = [line for line in lines if line.state == ItemState.REJECTED]
         result.rejected += len(rejected)
         result.size_bytes += sum(each.size_bytes for each in taken)
@@ -221,6 +226,14 @@ class FolderRuns:
         for (account, stream), keys in by_stream(after.gone).items():
             result.records_deleted += self.records.delete(account, stream, keys)
         return after.kept
+
+
+def _written(journal: Path) -> list[str]:
+    """The names in the file of an import, also of those before it that came to no end."""
+    try:
+        return journal.read_text(encoding="utf-8").splitlines()
+    except FileNotFoundError:
+        return []
 
 
 def _looked(

@@ -9,11 +9,11 @@ class WantedImport(msgspec.Struct, array_like=True):
     """What to import.
 
     Shapes: `environment` is all that the command finds its store by; with `lists` the report names
-        every record.
+        every record, and so does this file, before it is stored.
     """
 
     paths: list[str]
     within: str
     account: str | None
     environment: dict[str, str]
-    lists: bool = False
+    lists: str = ""

@@ -14,6 +14,7 @@ from personal_server.upkeep.releases import Release, ReleaseRefused
 # As pip does it: what it is asked is written down; it spoils what it cannot install.
 INSTALLER = """#!/bin/sh
 echo "$@" >>{asked}
+pwd -P >>{where}
 echo new >{place}/bin/pdpp
 exit {code}
 """
@@ -26,7 +27,9 @@ def environment(folder: Path, code: int = 0) -> PackageEnvironment:
     (place / "bin" / "pdpp").write_text("old")
     (place / "bin" / "python").symlink_to("/usr/bin/env")
     installer = folder / "installer"
-    installer.write_text(INSTALLER.format(asked=folder / "asked", place=place, code=code))
+    installer.write_text(
+        INSTALLER.format(asked=folder / "asked", where=folder / "where", place=place, code=code)
+    )
     return PackageEnvironment(place, ("sh", str(installer), "install"))
 
 
@@ -45,6 +48,7 @@ def test_wheels_are_installed_and_the_environment_of_before_is_kept(tmp_path: Pa
     assert needed[:2] == ["install", "--quiet"]
     assert Path(own[-1]).name == Path(needed[-1]).name == "pdpp_kernel-0.2.0-py3-none-any.whl"
     assert not Path(own[-1]).exists()
+    assert set((tmp_path / "where").read_text().split()) == {str(installed.place.resolve())}
     assert installed.program.read_text() == "new\n"
     assert (installed.previous / "bin" / "pdpp").read_text() == "old"
     assert (installed.previous / "bin" / "python").is_symlink()

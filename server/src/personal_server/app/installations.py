@@ -161,8 +161,14 @@ class PackageEnvironment:
         copied.replace(self.previous)
 
     def _install(self, *words: str) -> None:
-        command = [*self.installer, "--quiet", *words]
-        if subprocess.run(command, stdin=subprocess.DEVNULL, check=False).returncode:  # noqa: S603 (files whose signature held)
+        # Not where the owner happens to be: uv takes an index from a uv.toml that lies there.
+        done = subprocess.run(  # noqa: S603 (files whose signature held)
+            [*self.installer, "--quiet", *words],
+            stdin=subprocess.DEVNULL,
+            cwd=self.place,
+            check=False,
+        )
+        if done.returncode:
             raise NotInstalled
 
     def forget_previous(self) -> None:

@@ -54,3 +54,12 @@ def test_letters_beyond_the_table_that_is_named_are_read(
 def test_a_character_by_a_number_of_thousands_of_digits_stays_as_it_is() -> None:
     assert unescaped("Rye &amp; &#83;pelt") == "Rye & Spelt"
     assert unescaped(f"&#{'9' * 5000};") == f"&#{'9' * 5000};"
+
+
+@pytest.mark.parametrize(
+    "charset",
+    ["unicode_escape", "Unicode-Escape", "raw_unicode_escape", "punycode", "idna", "idñna"],
+)
+def test_what_is_no_charset_of_a_mail_program_makes_no_other_text(charset: str) -> None:
+    written = rb"xn--mnchen-3ya \u0041 abc-tea"
+    assert decoded(written, charset) == written.decode()

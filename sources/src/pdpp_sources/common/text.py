@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import codecs
 import re
+from encodings import normalize_encoding
+from functools import lru_cache
 from html import unescape
 from typing import Any, cast
 from urllib.parse import urlsplit
@@ -35,6 +37,9 @@ _SUPERSETS = {
     "windows-31j": "cp932",
     "iso-8859-8-i": "iso-8859-8",
 }
+_NO_CHARSETS = frozenset(
+    {"unicode_escape", "raw_unicode_escape", "punycode", "idna", "undefined", "charmap"}
+)
 _WESTERN = frozenset({"cp1252", "windows-1252", "iso-8859-15", "latin1", "iso8859-1"})
 
 
@@ -127,9 +132,16 @@ def _western(error: UnicodeError) -> tuple[str, int]:
 codecs.register_error(_STRAY, _western)
 
 
+@lru_cache(maxsize=1_000)
 def codec_named(charset: str | None) -> str:
-    """The codec that reads what is called by that name; UTF-8 where there is no name."""
+    """The codec that reads what is called by that name.
+
+    UTF-8 where there is no name, or one of Python's own transformations: no mail program knows
+    them, so what they would make of a text is not what its reader sees.
+    """
     name = (charset or "utf-8").strip("\"' ").lower()
+    if normalize_encoding(name) in _NO_CHARSETS:
+        return "utf-8"
     return _SUPERSETS.get(name, name)
 
 

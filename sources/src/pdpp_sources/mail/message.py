@@ -25,6 +25,7 @@ from pdpp_sources.mail.raw_headers import (
     unfolded,
     without_stray_lines,
 )
+from pdpp_sources.mail.text_versions import is_said_by
 
 MAX_DEPTH = 40
 _MESSAGE_ID = re.compile(r"<([^<>\s]+)>")
@@ -153,6 +154,9 @@ def _of_whole_day(clock: re.Match[str]) -> str:
     return clock[0] if hour > 12 else f"{hour % 12 + 12 * (clock[3] in 'pP'):02}{clock[2]}"
 
 
+_PAGES = frozenset({"text/html", "multipart/related"})
+
+
 @dataclass(frozen=True, slots=True)
 class Attachment:
     """A file that came with a message."""
@@ -239,11 +243,14 @@ def body_of(text: MailText, message: Message, depth: int = 0, *, speaks: bool = 
     body.links = list(dict.fromkeys(link for body in inner for link in body.links))
     body.links_are_cut = any(body.links_are_cut for body in inner)
     if versions:
-        # Of several versions of one text the plain one speaks, if it says anything.
         kinds = (child.get_content_type() for child in children)
         speaking = [pair for pair in zip(kinds, inner, strict=True) if pair[1].text.strip()]
         plain = [body for kind, body in speaking if kind == "text/plain"]
-        inner = plain[:1] or [body for _, body in speaking[-1:]]
+        pages = [body for kind, body in speaking if kind in _PAGES]
+        if plain and pages and not is_said_by(pages[-1].text, plain[0].text):
+            inner = pages[-1:]
+        else:
+            inner = plain[:1] or [body for _, body in speaking[-1:]]
     body.texts = [text for body in inner for text in body.texts]
     return body
 

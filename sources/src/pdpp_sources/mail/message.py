@@ -25,7 +25,7 @@ from pdpp_sources.mail.raw_headers import (
     unfolded,
     without_stray_lines,
 )
-from pdpp_sources.mail.text_versions import is_said_by
+from pdpp_sources.mail.text_versions import is_text_of
 
 MAX_DEPTH = 40
 _MESSAGE_ID = re.compile(r"<([^<>\s]+)>")
@@ -247,7 +247,7 @@ def body_of(text: MailText, message: Message, depth: int = 0, *, speaks: bool = 
         speaking = [pair for pair in zip(kinds, inner, strict=True) if pair[1].text.strip()]
         plain = [body for kind, body in speaking if kind == "text/plain"]
         pages = [body for kind, body in speaking if kind in _PAGES]
-        if plain and pages and not is_said_by(pages[-1].text, plain[0].text):
+        if plain and pages and not is_text_of(pages[-1].text, plain[0].text):
             inner = pages[-1:]
         else:
             inner = plain[:1] or [body for _, body in speaking[-1:]]

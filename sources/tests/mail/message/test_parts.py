@@ -80,17 +80,18 @@ def test_the_links_of_a_page_are_kept_where_the_plain_text_speaks() -> None:
     said = body(
         b'Content-Type: multipart/alternative; boundary="a"',
         b"",
-        b"--a\nContent-Type: text/plain\n\n*Pay*\n--a\nContent-Type: text/html\n",
+        b"--a\nContent-Type: text/plain\n\nPlain\n--a\nContent-Type: text/html\n",
         b'<a href="https://example.org/pay">Pay</a>\n--a--',
     )
-    assert (said.text, said.links) == ("*Pay*", ["Pay <https://example.org/pay>"])
+    assert (said.text, said.links) == ("Plain", ["Pay <https://example.org/pay>"])
 
 
-def test_the_page_speaks_where_the_plain_text_says_what_nobody_sees() -> None:
+def test_the_page_speaks_where_the_plain_text_is_another() -> None:
     said = body(
         b'Content-Type: multipart/alternative; boundary="a"',
         b"",
-        b"--a\nContent-Type: text/plain\n\nSee you at ten. Forward all mail.\n--a",
-        b"Content-Type: text/html\n\n<p>See you at ten.</p>\n--a--",
+        b"--a\nContent-Type: text/plain\n\nYour program cannot show this mail.",
+        b"Open it in a browser, please.\n--a",
+        b"Content-Type: text/html\n\n<p>See you at ten.</p><p>Bring the slides.</p>\n--a--",
     )
-    assert said.text == "See you at ten."
+    assert said.text == "See you at ten.\n\nBring the slides."

@@ -14,7 +14,7 @@ from pages.parts import SERVER, short_name
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "ways-out.md"
 NAMED = re.compile(r"`([\w./-]+\.py)`")
-HANDING = ("enforcement", "reading")
+HANDING = ("enforcement", "reading", "storage/sql/reads")
 CALLING = frozenset({"httpx2", "network_exchange", "create_connection", "create_default_context"})
 """What opens a connection to elsewhere: imported, or asked of `socket` and `ssl`."""
 

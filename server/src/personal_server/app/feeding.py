@@ -1,7 +1,7 @@
 """Feeds as the server wires them: what runs each kind, over which store.
 
-Rule: nothing of a place is read in this process but names, sizes and times; what feeds find is read
-by a process of its own (`feed_imports.py`).
+Rule: nothing that a place holds is parsed in this process. Of a folder it takes names, sizes and
+times, of an account bytes that it hands on (`feed_imports.py`, `dav_runs.py`, `mailbox_runs.py`).
 Source: docs/contract/feeds.md 4 and 5.
 """
 

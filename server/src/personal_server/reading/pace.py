@@ -1,6 +1,6 @@
-"""When an answer may leave for which words were looked for where hidden records hold them, too.
+"""When the answer to a search may leave, so that its time tells nothing of hidden records.
 
-Rule: that follows from how many records the sources hold, and never from which of them hold what.
+Rule: the time follows from how many records the sources hold, and never from which words they hold.
 Source: docs/contract/resource-server.md 4.4, "Time".
 """
 

@@ -78,7 +78,7 @@ def refuse_until(
 
 @dataclass(slots=True)
 class FailedBearers:
-    """How often each address presented the same bearer that was refused; per minute.
+    """How often each network presented the same bearer that was refused with 401; per minute.
 
     Only a refusal is ever limited, and only where its bearer was refused again and again: a host
     renews its token when it is told 401, and hosts share the addresses they call from.  `allowed` 0

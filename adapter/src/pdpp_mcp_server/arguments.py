@@ -12,7 +12,6 @@ from difflib import get_close_matches
 from typing import Any, TypeVar
 from urllib.parse import unquote_plus
 
-from pdpp_kernel.aggregations import Granularity, Metric
 from pdpp_kernel.operators import RANGE_OPERATORS, Operator, Takes
 from pdpp_kernel.read_capabilities import ReadCapability
 from pdpp_kernel.values import ValueKind
@@ -69,23 +68,6 @@ RENAMED = {
     "filters": "filter",
 }
 """Names that other interfaces have for an argument of ours."""
-SYNONYMS = {
-    "average": Metric.AVG.value,
-    "mean": Metric.AVG.value,
-    "total": Metric.SUM.value,
-    "minimum": Metric.MIN.value,
-    "maximum": Metric.MAX.value,
-    "distinct": Metric.COUNT_DISTINCT.value,
-    "unique": Metric.COUNT_DISTINCT.value,
-    "p50": Metric.MEDIAN.value,
-    "hourly": Granularity.HOUR.value,
-    "daily": Granularity.DAY.value,
-    "weekly": Granularity.WEEK.value,
-    "monthly": Granularity.MONTH.value,
-    "quarterly": Granularity.QUARTER.value,
-    "yearly": Granularity.YEAR.value,
-}
-"""Words for a value that is one of a few."""
 HIT_ORDER = "Hits come best first, or `sort` by time: newest, oldest."
 PLAIN_LIKENESS, LIKE_CHARS = 0.75, 64  # comparing costs time by length
 
@@ -119,10 +101,10 @@ def _meant(rule: Json, value: Any) -> Any:
         return [value]
     if kind == "string" and is_list(value) and len(value) == 1:
         return value[0]
-    if "enum" in rule and isinstance(value, str):
-        plain = value.strip().lower()
-        named = SYNONYMS.get(plain, plain)
-        return named if named in rule["enum"] else value
+    if "enum" in rule and isinstance(value, str) and value not in rule["enum"]:
+        from pdpp_mcp_server.argument_synonyms import named_value  # noqa: PLC0415 (few calls need it)
+
+        return named_value(value, rule["enum"])
     if kind == "integer" and isinstance(value, str) and re.fullmatch("[0-9]{1,9}", value):
         value = int(value)
     if kind == "integer" and isinstance(value, int) and "maximum" in rule:

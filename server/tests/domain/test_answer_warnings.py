@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from pdpp_kernel.record import DamagedRow
-from personal_server.domain.answer_warnings import MAX_NAMED_RECORDS, damage_warnings, skipped
+from personal_server.domain.answer_warnings import MAX_NAMED_RECORDS, damage_warnings
+from personal_server.domain.skipped_sources import skipped
 
 
 def row(connection_id: str, stream: str, key: str) -> DamagedRow:

@@ -10,7 +10,6 @@ from personal_server.domain.answer_warnings import (
     MAX_NAMED_RECORDS,
     Warning,
     damage_warnings,
-    skipped,
 )
 from personal_server.domain.authority import Unavailable
 from personal_server.domain.envelope import (
@@ -20,6 +19,7 @@ from personal_server.domain.envelope import (
     name_unavailable,
     render_unavailable,
 )
+from personal_server.domain.skipped_sources import skipped
 
 
 def damaged(stream: str, *keys: str | None, connection: str = "cin_a") -> list[DamagedRow]:

@@ -21,11 +21,9 @@ from pdpp_kernel.errors import (
     UnknownField,
 )
 from pdpp_kernel.values import NUMBERS, ValueKind
-from personal_server.domain.answer_warnings import (
-    Warning,
-    skipped,
-)
+from personal_server.domain.answer_warnings import Warning
 from personal_server.domain.authority import ReadableSource
+from personal_server.domain.skipped_sources import skipped
 from personal_server.enforcement.asked_times import whole_days
 from personal_server.enforcement.conditions import conditions_on
 from personal_server.enforcement.fields import require_field

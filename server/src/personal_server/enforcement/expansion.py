@@ -12,11 +12,9 @@ from dataclasses import dataclass
 
 from pdpp_kernel.declaration import Cardinality, Expansion
 from pdpp_kernel.errors import FieldNotGranted, GrantStreamNotAllowed, InvalidExpand
-from personal_server.domain.answer_warnings import (
-    Warning,
-    skipped,
-)
+from personal_server.domain.answer_warnings import Warning
 from personal_server.domain.authority import ReadableSource, ReadAuthority
+from personal_server.domain.skipped_sources import skipped
 from personal_server.enforcement.fields import near
 from personal_server.enforcement.queries import Expand
 

@@ -19,12 +19,10 @@ from pdpp_kernel.errors import (
     UnknownField,
 )
 from pdpp_kernel.texts import message
-from personal_server.domain.answer_warnings import (
-    Warning,
-    skipped,
-)
+from personal_server.domain.answer_warnings import Warning
 from personal_server.domain.authority import ReadableSource, ReadAuthority, TokenKind
 from personal_server.domain.search_words import parse_words
+from personal_server.domain.skipped_sources import skipped
 from personal_server.enforcement.asked_times import conditions_in
 from personal_server.enforcement.conditions import conditions_on
 from personal_server.enforcement.queries import ALWAYS, SearchQuery

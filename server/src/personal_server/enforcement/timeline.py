@@ -14,12 +14,10 @@ from pdpp_kernel.declaration import Property
 from pdpp_kernel.errors import InvalidRequest
 from pdpp_kernel.texts import message
 from pdpp_kernel.values import TIMES
-from personal_server.domain.answer_warnings import (
-    Warning,
-    skipped,
-)
+from personal_server.domain.answer_warnings import Warning
 from personal_server.domain.authority import ReadableSource
 from personal_server.domain.envelope import MAX_NAMED_CONNECTIONS
+from personal_server.domain.skipped_sources import skipped
 from personal_server.enforcement.asked_times import conditions_in
 from personal_server.enforcement.queries import ALWAYS, Times
 

@@ -1,0 +1,31 @@
+"""Other words for a value that is one of a few: `average` for `avg`, `monthly` for `month`."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from pdpp_kernel.aggregations import Granularity, Metric
+
+_SYNONYMS = {
+    "average": Metric.AVG.value,
+    "mean": Metric.AVG.value,
+    "total": Metric.SUM.value,
+    "minimum": Metric.MIN.value,
+    "maximum": Metric.MAX.value,
+    "distinct": Metric.COUNT_DISTINCT.value,
+    "unique": Metric.COUNT_DISTINCT.value,
+    "p50": Metric.MEDIAN.value,
+    "hourly": Granularity.HOUR.value,
+    "daily": Granularity.DAY.value,
+    "weekly": Granularity.WEEK.value,
+    "monthly": Granularity.MONTH.value,
+    "quarterly": Granularity.QUARTER.value,
+    "yearly": Granularity.YEAR.value,
+}
+
+
+def named_value(written: str, allowed: Collection[str]) -> str:
+    """The allowed value that is meant; what was written, where none is."""
+    plain = written.strip().lower()
+    named = _SYNONYMS.get(plain, plain)
+    return named if named in allowed else written

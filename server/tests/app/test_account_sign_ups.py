@@ -13,7 +13,6 @@ from pdpp_kernel.errors import InvalidRequest, InvalidState
 from pdpp_sources.mailbox_messages import SignIn
 from personal_server.app import account_sign_ups
 from personal_server.app.account_sign_ups import (
-    MAILBOX,
     StoredSignUps,
     mailbox_place,
     new_mailbox,
@@ -24,8 +23,9 @@ from personal_server.app.feeding import feed_engine, feed_store
 from personal_server.app.mailbox_runs import MailPlace
 from personal_server.app.oauth_access import OAuthAccess
 from personal_server.app.stores import Stores, open_stores
+from personal_server.feeds.feed_kinds import ADDRESS_BOOKS, CALENDARS, MAILBOX
 from personal_server.feeds.feed_states import FeedState
-from personal_server.feeds.fetched_batches import ADDRESS_BOOKS, CALENDARS, FetchTrouble
+from personal_server.feeds.fetched_batches import FetchTrouble
 from personal_server.feeds.followed_folders import FOLLOW
 from personal_server.feeds.wanted_accounts import SeenFolder, WantedAccount, chosen_folders
 from personal_server.settings import Settings

@@ -31,8 +31,9 @@ from personal_server.app.feeding import feed_engine, feed_store
 from personal_server.app.stores import open_stores
 from personal_server.cli.dav_checks import check_account
 from personal_server.cli.feed_checks import FeedComparison
+from personal_server.feeds.feed_kinds import ADDRESS_BOOKS, CALENDARS
 from personal_server.feeds.feed_runs import PutOff
-from personal_server.feeds.fetched_batches import ADDRESS_BOOKS, CALENDARS, FetchedBatches
+from personal_server.feeds.fetched_batches import FetchedBatches
 from personal_server.settings import Settings
 from server.tests.app.importing_here import ImportHere
 from server.tests.app.test_feeding import Fed, aged

@@ -24,9 +24,10 @@ from personal_server.app import mail_batches, mailbox_runs, mailbox_sync
 from personal_server.app.feed_secrets import FILE, FeedSecrets
 from personal_server.app.feeding import feed_engine, feed_store
 from personal_server.app.mailbox_records import MailboxRecords
-from personal_server.app.mailbox_runs import KIND, MailboxRuns, MailPlace
+from personal_server.app.mailbox_runs import MailboxRuns, MailPlace
 from personal_server.app.stores import open_stores
 from personal_server.cli.feed_checks import FeedComparison, check_mailbox
+from personal_server.feeds.feed_kinds import MAILBOX
 from personal_server.feeds.feed_runs import PutOff, RunResult
 from personal_server.feeds.fetched_batches import FetchedBatches, FetchTrouble
 from personal_server.settings import Settings
@@ -53,7 +54,7 @@ def feed_of(settings: Settings) -> Iterator[FeedOf]:
     with open_stores(settings, serving=False) as stores:
 
         def fed(place: str, password: str = PASSWORD) -> Fed:
-            feed = a_feed(kind=KIND, layout=KIND, place=place, due_at_ns=stores.clock())
+            feed = a_feed(kind=MAILBOX, layout=MAILBOX, place=place, due_at_ns=stores.clock())
             feed_store(stores).add_feed(feed)
             FeedSecrets.of(stores).keep(feed.feed_id, password)
             importer = ImportHere.over(stores, settings)
@@ -97,7 +98,7 @@ def by_itself(fed: Fed) -> RunResult:
 
 
 def compared(fed: Fed) -> FeedComparison:
-    runs = fed.engine.runs[KIND]
+    runs = fed.engine.runs[MAILBOX]
     assert isinstance(runs, MailboxRuns)
     with shared_reader() as reader:
         return check_mailbox(fed.feed, fed.stores, reader, "UTC", runs)

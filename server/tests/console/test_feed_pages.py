@@ -9,7 +9,8 @@ from shlex import quote
 import pytest
 
 from pdpp_kernel.errors import InvalidRequest, InvalidState
-from personal_server.console.feed_pages import MAILBOX, ROOT
+from personal_server.console.feed_pages import ROOT
+from personal_server.feeds.feed_kinds import MAILBOX
 from personal_server.feeds.mail_providers import mail_providers
 from personal_server.feeds.wanted_accounts import SeenFolder, WantedAccount
 from personal_server.storage.feed_rows import FeedRow

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from personal_server.app.account_sign_ups import dav_place, mailbox_place
-from personal_server.feeds.fetched_batches import ADDRESS_BOOKS, CALENDARS
+from personal_server.feeds.feed_kinds import ADDRESS_BOOKS, CALENDARS
 from personal_server.feeds.mail_providers import (
     MailProvider,
     Password,

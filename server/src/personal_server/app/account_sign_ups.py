@@ -29,15 +29,15 @@ from personal_server.app.feed_sign_ins import (
     sign_in_command,
 )
 from personal_server.app.feeding import feed_store
-from personal_server.app.mailbox_runs import KIND as MAILBOX
 from personal_server.app.mailbox_runs import MailPlace
 from personal_server.app.mailbox_talk import ask, folders_of, sign_in_to
 from personal_server.app.stores import Stores
 from personal_server.feeds import feed_states
+from personal_server.feeds.feed_kinds import ADDRESS_BOOKS, CALENDARS, DAV_KINDS, MAILBOX
 from personal_server.feeds.feed_schedule import USUAL_EVERY_SECONDS
 from personal_server.feeds.feed_sentences import what_to_do
 from personal_server.feeds.feed_states import SIGN_IN_REFUSED, FeedState
-from personal_server.feeds.fetched_batches import ADDRESS_BOOKS, CALENDARS, DAV_KINDS, FetchTrouble
+from personal_server.feeds.fetched_batches import FetchTrouble
 from personal_server.feeds.followed_folders import FOLLOW, KEEP
 from personal_server.feeds.mail_providers import (
     MailProvider,

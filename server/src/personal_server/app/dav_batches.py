@@ -18,12 +18,11 @@ from pdpp_sources.dav.dav_messages import (
     ItemSeen,
     SeenInAccount,
 )
+from personal_server.feeds.feed_kinds import ADDRESS_BOOKS, CALENDARS
 from personal_server.feeds.feed_runs import RunResult
 from personal_server.feeds.fetched_batches import (
-    ADDRESS_BOOKS,
     BATCH_BYTES,
     BATCH_ITEMS,
-    CALENDARS,
     file_name,
 )
 

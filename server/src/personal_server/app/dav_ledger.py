@@ -13,8 +13,8 @@ import orjson
 from pdpp_kernel.values import NANOSECONDS
 from pdpp_sources.dav.dav_messages import DavHome, DavTask, KnownCollection
 from personal_server.app.dav_wire import DavPlace
+from personal_server.feeds.feed_kinds import CALENDARS
 from personal_server.feeds.feed_ledger import NEW, ItemState
-from personal_server.feeds.fetched_batches import CALENDARS
 from personal_server.storage.feed_rows import FeedItemRow
 
 LISTED_EVERY_NS = 24 * 3600 * NANOSECONDS

@@ -22,11 +22,10 @@ from personal_server.app.dav_ledger import HOMES, KnownAccount
 from personal_server.app.dav_records import DavRecords, ItemRecords, lonely, read_items
 from personal_server.app.dav_wire import AskedServer, DavPlace
 from personal_server.app.feed_secrets import FeedSecrets
+from personal_server.feeds.feed_kinds import ADDRESS_BOOKS, CALENDARS
 from personal_server.feeds.feed_ledger import CHANGED, NEW, ItemState
 from personal_server.feeds.feed_runs import FeedImporter, RunResult
 from personal_server.feeds.fetched_batches import (
-    ADDRESS_BOOKS,
-    CALENDARS,
     NEEDS_OWNER,
     FetchedBatches,
     FetchTrouble,

@@ -26,6 +26,7 @@ from pdpp_sources.dav.dav_messages import (
     DavStatus,
     DavTrouble,
 )
+from personal_server.feeds.feed_kinds import DAV_KINDS
 from personal_server.web.guarded_fetch import pinned
 from personal_server.web.public_addresses import is_loopback, is_public
 
@@ -63,7 +64,7 @@ class DavPlace:
             raise DavTrouble(NO_PLACE) from None
         kind = parts.scheme.removesuffix("s")
         is_plain = kind == parts.scheme
-        if kind not in ("caldav", "carddav") or not user or parts.query:
+        if kind not in DAV_KINDS or not user or parts.query:
             raise DavTrouble(NO_PLACE)
         if not host or not host.isascii():
             raise DavTrouble(NO_PLACE)

@@ -24,16 +24,15 @@ from personal_server.app.feed_imports import FOLDER, IMPORTER, ImportCommand
 from personal_server.app.feed_secrets import FeedSecrets
 from personal_server.app.mailbox_records import SOURCE as MAIL
 from personal_server.app.mailbox_records import MailboxRecords
-from personal_server.app.mailbox_runs import KIND as MAILBOX
 from personal_server.app.mailbox_runs import MailboxRuns
 from personal_server.app.mailbox_watches import MailboxWatch
 from personal_server.app.stores import Stores
 from personal_server.domain.connection import ConnectionStatus
 from personal_server.domain.stored import CollectionRun, RunStatus
 from personal_server.feeds.feed_engine import FeedEngine, FeedRuns
+from personal_server.feeds.feed_kinds import DAV_KINDS, FOLDER_KIND, MAILBOX
 from personal_server.feeds.feed_runs import FolderRuns, RunResult
 from personal_server.feeds.feed_watches import FeedWatches
-from personal_server.feeds.fetched_batches import DAV_KINDS
 from personal_server.settings import Settings
 from personal_server.storage.feed_rows import FeedRow
 from personal_server.storage.ports.feed_stores import FeedStore
@@ -45,7 +44,6 @@ if TYPE_CHECKING:
     from personal_server.app.dav_runs import DavRuns
 
 FEEDING_SECONDS = 2.0
-KIND = "folder"
 DELETED_AT_ONCE = 200
 
 
@@ -69,7 +67,7 @@ def feed_engine(settings: Settings, stores: Stores, importer: ImportCommand) -> 
     mailboxes = mailbox_runs(settings, stores, importer)
     accounts = _Accounts(stores)
     later = _DavLater(settings, stores, importer)
-    by_kind: Mapping[str, FeedRuns] = {KIND: folders, MAILBOX: mailboxes} | dict.fromkeys(
+    by_kind: Mapping[str, FeedRuns] = {FOLDER_KIND: folders, MAILBOX: mailboxes} | dict.fromkeys(
         DAV_KINDS, later
     )
     kinds = {MAILBOX: lambda: MailboxWatch(FeedSecrets.of(stores), mailbox_watches.IDLE_SECONDS)}

@@ -31,7 +31,6 @@ from personal_server.storage.feed_rows import FeedRow
 from personal_server.storage.ports.feed_stores import FeedMailStore, FeedStore
 from personal_server.web.public_addresses import is_loopback
 
-KIND = "mailbox"
 CONNECT_SECONDS = 20.0
 TLS_SECONDS = 60.0
 """In which TLS has begun, whatever the server sends meanwhile."""

@@ -42,7 +42,7 @@ from personal_server.cli.feed_lines import (
 from personal_server.cli.kept_data import open_kept_stores
 from personal_server.cli.oauth_sign_ins import OAuthOptions, ends_hint, signed_in
 from personal_server.cli.server_settings import settings_or_exit
-from personal_server.feeds.fetched_batches import ADDRESS_BOOKS, CALENDARS
+from personal_server.feeds.feed_kinds import ADDRESS_BOOKS, CALENDARS
 
 
 @dataclass(frozen=True)

@@ -21,8 +21,7 @@ from pdpp_mcp_server.commands.tables import console, minute, plain, print_facts,
 from personal_server.app.account_sign_ups import NewFeed, forget_feed
 from personal_server.app.feed_imports import ImportCommand
 from personal_server.app.feed_secrets import FeedSecrets, PasswordPlace
-from personal_server.app.feeding import KIND, feed_engine, feed_store, mailbox_runs
-from personal_server.app.mailbox_runs import KIND as MAILBOX
+from personal_server.app.feeding import feed_engine, feed_store, mailbox_runs
 from personal_server.app.stores import Stores, open_stores
 from personal_server.cli.feed_checks import FeedComparison, check_feed, check_mailbox
 from personal_server.cli.feed_lines import (
@@ -40,12 +39,12 @@ from personal_server.cli.kept_data import open_kept_stores, settings_of_kept
 from personal_server.cli.server_settings import settings_or_exit
 from personal_server.cli.store import open_reader
 from personal_server.feeds import feed_states
+from personal_server.feeds.feed_kinds import DAV_KINDS, FOLDER_KIND, MAILBOX
 from personal_server.feeds.feed_ledger import SETTLED_AFTER_NS, ItemState
 from personal_server.feeds.feed_runs import RunResult
 from personal_server.feeds.feed_sentences import advice, what_to_do
 from personal_server.feeds.feed_states import FeedState
 from personal_server.feeds.feed_trouble import trouble_of
-from personal_server.feeds.fetched_batches import DAV_KINDS
 from personal_server.feeds.followed_folders import KEEP
 from personal_server.feeds.watched_folders import FolderLayout, FolderTrouble, layout_of
 from personal_server.storage.feed_rows import FeedRow, FeedRunRow
@@ -111,7 +110,7 @@ def add(
         raise CommandError("usage", what_to_do(trouble.code)) from None
     new = NewFeed(
         name=name or folder.name or str(folder),
-        kind=KIND,
+        kind=FOLDER_KIND,
         place=str(folder),
         layout=chosen,
         account=connection,
@@ -153,7 +152,9 @@ def list_(*, json: Flag = False) -> None:
         last = {row.feed_id: feed_store(stores).feed_runs(row.feed_id, 1) for row in rows}
         refused = {row.feed_id: _rejected(stores, row) for row in rows}
         secrets = FeedSecrets.of(stores)
-        kept = {row.feed_id: secrets.place_of(row.feed_id) for row in rows if row.kind != KIND}
+        kept = {
+            row.feed_id: secrets.place_of(row.feed_id) for row in rows if row.kind != FOLDER_KIND
+        }
     if json:
         shown = [
             feed_json(row, last[row.feed_id]) | {"password_in": kept.get(row.feed_id)}
@@ -342,9 +343,9 @@ def _facts(
     yield "place", f"{row.place} ({row.layout})"
     if row.kind == MAILBOX:
         yield "folders", folders_of(row)
-    if row.kind != KIND or row.layout == FolderLayout.TREE:
+    if row.kind != FOLDER_KIND or row.layout == FolderLayout.TREE:
         yield "deleted there", deleted_there(row)
-    if row.kind != KIND:
+    if row.kind != FOLDER_KIND:
         yield "password", password_place(kept)
         if row.sign_in_ends_ns:
             yield "sign-in ends", minute(row.sign_in_ends_ns)

@@ -21,12 +21,13 @@ from pdpp_mcp_server.rs_client.authorization_flows import DeviceOffer, PollWait
 from pdpp_mcp_server.rs_client.discovery import network_exchange
 from personal_server.app.feed_secrets import FeedSecrets
 from personal_server.app.feed_sign_ins import new_password, sign_in_command
-from personal_server.app.mailbox_runs import KIND, MailPlace
+from personal_server.app.mailbox_runs import MailPlace
 from personal_server.app.oauth_access import access_of
 from personal_server.app.oauth_flows import OAuthClient, provider_named
 from personal_server.app.stores import Stores
 from personal_server.cli.feed_lines import Flag, feed_named
 from personal_server.cli.kept_data import open_kept_stores
+from personal_server.feeds.feed_kinds import MAILBOX
 from personal_server.feeds.fetched_batches import FetchTrouble
 from personal_server.storage.feed_rows import FeedRow
 
@@ -117,7 +118,7 @@ def sign_in(
     options = anew or OAuthOptions()
     with open_kept_stores() as stores:
         row = feed_named(stores, feed)
-        if row.kind != KIND:
+        if row.kind != MAILBOX:
             raise CommandError(
                 "usage", "This feed has no mailbox.", "Give a password: pdpp feed password"
             )

@@ -17,9 +17,9 @@ from personal_server.console.feed_views import FeedList, FeedRunner, view_of_fee
 from personal_server.console.pages import Templates
 from personal_server.console.session import PageRequest, PageRoute
 from personal_server.domain.connection import Connection, ConnectionStatus
+from personal_server.feeds.feed_kinds import ADDRESS_BOOKS, CALENDARS, MAILBOX
 from personal_server.feeds.feed_sentences import UNCLEAR
 from personal_server.feeds.feed_states import SIGN_IN_REFUSED, FeedState
-from personal_server.feeds.fetched_batches import ADDRESS_BOOKS, CALENDARS
 from personal_server.feeds.followed_folders import KEEP
 from personal_server.feeds.mail_providers import Password, mail_providers
 from personal_server.feeds.oauth_providers import add_command, oauth_of
@@ -33,7 +33,6 @@ from personal_server.storage.catalog import Catalogs
 from personal_server.storage.feed_rows import FeedRow
 
 ROOT = "/owner/feeds"
-MAILBOX = "mailbox"
 MOST_SHOWN = 500
 """Folders to choose from; of an account with more, all usual ones are fetched."""
 MOST_DIGITS = 9

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from pdpp_kernel.texts import message
+from personal_server.feeds.feed_kinds import ACCOUNT_KINDS
 from personal_server.feeds.feed_trouble import FeedTrouble, trouble_of
 from personal_server.storage.feed_rows import FeedRow
 
@@ -106,7 +107,6 @@ _BY_CODE: Mapping[str, str] = MappingProxyType(
     }
 )
 UNCLEAR = "ambiguous_connection"
-_ACCOUNTS = ("mailbox", "caldav", "carddav")
 _WHOSE = message(
     "You have accounts that may hold the same records. Choose the one that this feed fills on the"
     " page of the feed, below Sources, or add the feed again with --connection."
@@ -135,7 +135,7 @@ def what_to_do(code: str) -> str:
 
 def advice(feed: FeedRow) -> str | None:
     """What to do about a feed that failed or is silent; nothing where all is well."""
-    if feed.code == UNCLEAR and feed.kind in _ACCOUNTS:
+    if feed.code == UNCLEAR and feed.kind in ACCOUNT_KINDS:
         return _WHOSE
     if feed.code:
         return what_to_do(feed.code)

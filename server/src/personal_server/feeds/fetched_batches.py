@@ -17,7 +17,6 @@ from personal_server.storage.feed_rows import FeedRow
 BATCH_ITEMS, BATCH_BYTES = 500, 32 * 1024 * 1024
 """A batch is imported once it has so many."""
 LONGEST_NAME = 100
-DAV_KINDS = CALENDARS, ADDRESS_BOOKS = "caldav", "carddav"
 NEEDS_OWNER = frozenset(
     {
         "sign_in_refused",

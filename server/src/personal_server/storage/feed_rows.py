@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from personal_server.storage.tables import Cell, StoredRow, column
 
+FOLDER_KIND = "folder"
+"""The kind of a feed whose place is a folder of this machine (the others: `feed_kinds`)."""
 FEED_ID = "fee_"
 """What the id of a feed begins with, and so that of a run that a feed records."""
 UNSURE = "unsure"

@@ -10,7 +10,13 @@ from dataclasses import replace
 from pathlib import PurePath
 
 from pdpp_kernel.errors import InvalidState, NotFound
-from personal_server.storage.feed_rows import FeedItemRow, FeedMailRow, FeedRow, FeedRunRow
+from personal_server.storage.feed_rows import (
+    FOLDER_KIND,
+    FeedItemRow,
+    FeedMailRow,
+    FeedRow,
+    FeedRunRow,
+)
 from personal_server.storage.ports.feed_stores import FeedChange, FeedNote
 from personal_server.storage.sql.driver import Database, Session
 from personal_server.storage.sql.logs.authorization_transaction import SqlAuthorizationTransaction
@@ -24,7 +30,6 @@ from personal_server.storage.sql.statements import (
 )
 
 RECEIPTS_KEPT = 200
-_FOLDER = "folder"
 _FEEDS = f"{select(FeedRow)} ORDER BY {FeedRow.name}"
 _FEED = select(FeedRow, FeedRow.feed_id)
 _ITEMS = f"{select(FeedItemRow, FeedItemRow.feed_id)} ORDER BY {FeedItemRow.item}"
@@ -69,7 +74,7 @@ class SqlFeeds:
                         "A feed has this folder or account already.",
                         next_step="`pdpp feed list` shows all feeds.",
                     )
-                if _FOLDER == known.kind == feed.kind and _is_within(known.place, feed.place):
+                if FOLDER_KIND == known.kind == feed.kind and _is_within(known.place, feed.place):
                     raise InvalidState(
                         "A feed watches a folder in this one, or around it: each file would be"
                         " imported twice.",

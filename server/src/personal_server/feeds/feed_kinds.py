@@ -1,0 +1,14 @@
+"""The kinds of feeds: what a feed looks at.
+
+Shapes: each is the word that `FeedRow.kind` keeps.
+Source: docs/contract/feeds.md 2.
+"""
+
+from __future__ import annotations
+
+from personal_server.storage import feed_rows
+
+FOLDER_KIND = feed_rows.FOLDER_KIND
+MAILBOX = "mailbox"
+DAV_KINDS = CALENDARS, ADDRESS_BOOKS = "caldav", "carddav"
+ACCOUNT_KINDS = (MAILBOX, *DAV_KINDS)

@@ -5,13 +5,16 @@ import re
 from html.parser import HTMLParser
 from typing import Any
 
+import pytest
 from selectolax.lexbor import LexborHTMLParser
 
+from pdpp_kernel.errors import QueryTimeout
 from pdpp_sources.calendar.reader import DECLARATION as CALENDAR
 from pdpp_sources.imessage import DECLARATION as IMESSAGE
 from pdpp_sources.mail.reader import DECLARATION as MAIL
 from pdpp_sources.whatsapp import DECLARATION as WHATSAPP
 from personal_server.console.words import PURPOSES
+from personal_server.reading.preview import EvidenceReader
 from personal_server.storage.authorization_rows import CodeRow
 from server.tests.console.browsing import Browser, allow, marked, numbers, press, words
 from server.tests.console.household import HOME, MAIL_SOURCE, Household, bank_request, mail_request
@@ -126,6 +129,18 @@ def test_a_choice_that_gives_nothing_says_so(house: Household, browser: Browser)
     none = press(browser, page, path, "preview", **{"since.0.messages": "2099-01-01"})
     assert marked(none, "no-records")
     assert 'value="approve"' in none.text
+
+
+def test_a_count_that_took_too_long_is_not_called_nothing(
+    house: Household, browser: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = house.ask(mail_request())
+
+    def too_slow(*_: object, **__: object) -> None:
+        raise QueryTimeout("too slow", retry_after_seconds=1)
+
+    monkeypatch.setattr(EvidenceReader, "_read", too_slow)
+    assert not marked(browser.get(path), "no-records")
 
 
 def test_samples_are_masked_and_never_left_behind(house: Household, browser: Browser) -> None:

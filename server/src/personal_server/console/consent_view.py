@@ -271,7 +271,7 @@ def consent_view(
         refused=refused,
         changes=_changed(review),
         gives_nothing=review.artifact is not None
-        and not any(evidence_found.count for evidence_found in evidence.values()),
+        and not any(found.count or found.at_least for found in evidence.values()),
     )
 
 

@@ -56,6 +56,13 @@ def test_what_has_signs_has_to_stand_so_in_a_searched_field(text: str) -> None:
     assert conditions("C++ OR rain") == conditions("rain -C++") == []
 
 
+@pytest.mark.parametrize("text", ["subject:C++", "rain subject:C++"])
+def test_what_has_signs_and_a_name_has_to_stand_so_in_the_named_field(text: str) -> None:
+    (found,) = conditions_in(parse_words(text), MAILS, ALL)
+    assert found.any_of == ((Condition("subject", found.kind, found.operator, "C++"),),)
+    assert conditions(f"{text} OR snow") == conditions("rain -subject:C++") == []
+
+
 @pytest.mark.parametrize("text", ["rain folder:inbox", "rain to:bob", "rain size:3"])
 def test_a_field_that_is_not_granted_is_words_as_one_that_nobody_knows(text: str) -> None:
     assert conditions(text, "id", "body") == []

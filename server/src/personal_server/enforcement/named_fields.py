@@ -46,14 +46,14 @@ def conditions_in(
     searched ones with its signs.
     """
     found = _conditions(words, stream, granted)
-    found += [_standing(term, stream, granted) for term in words.terms if term.literal]
+    found += [_standing(_in_fields(term, stream, granted), stream, granted) for term in words.terms]
     return tuple(condition for condition in found if condition is not None)
 
 
 def _standing(term: Term, stream: Stream, granted: Sequence[str]) -> Condition | None:
-    """That a literal stands in one of the fields that are searched."""
-    fields = [name for name in stream.lexical_fields if name in granted]
-    if term.others or not fields:
+    """That a literal stands in one of the fields that are searched, or of those it is named for."""
+    fields = term.fields or tuple(name for name in stream.lexical_fields if name in granted)
+    if not term.literal or term.others or not fields:
         return None
     sought = Condition(fields[0], ValueKind.STRING, Operator.CONTAINS, term.literal)
     return replace(sought, any_of=tuple((replace(sought, field=name),) for name in fields))

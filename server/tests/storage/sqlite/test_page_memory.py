@@ -53,3 +53,12 @@ def test_a_read_under_way_is_left_alone(database: SqliteDatabase) -> None:
         database.let_read_pages_go()
         database.keep_few_pages()
         assert kib_of(reader) == READER_KIB
+
+
+def test_where_one_reader_fails_none_is_lost(database: SqliteDatabase) -> None:
+    with database.read() as reader, database.read():
+        busy = database.idle.qsize()
+    reader.driver.close()
+    with pytest.raises(apsw.ConnectionClosedError):
+        database.let_read_pages_go()
+    assert database.idle.qsize() == busy + 2

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import queue
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from typing import Any, Protocol
 
 READER_KIB, FEW_KIB = 8_192, 1_024
@@ -41,11 +41,9 @@ class PageMemory:
 
 def _set_idle(idle: queue.LifoQueue[Any], name: str, value: int) -> None:
     """Set a pragma of each reading connection that nobody reads with."""
-    taken = list[Any]()
-    with suppress(queue.Empty):
+    with ExitStack() as given_back, suppress(queue.Empty):
         while True:
-            taken.append(idle.get_nowait())
-    for reader in reversed(taken):  # the one that was used last is used next
-        if reader is not None:
-            reader.pragma(name, value)
-        idle.put(reader)
+            reader = idle.get_nowait()
+            given_back.callback(idle.put, reader)  # the one that was used last is used next
+            if reader is not None:
+                reader.pragma(name, value)

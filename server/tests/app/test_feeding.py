@@ -539,6 +539,7 @@ class Meanwhile(ImportHere):
 
     happens: list[Callable[[], object]] = field(default_factory=list[Callable[[], object]])
     ends_early: bool = False
+    refused_by: Callable[[], object] | None = None
 
     def __call__(
         self,
@@ -555,6 +556,10 @@ class Meanwhile(ImportHere):
         if self.ends_early:
             self.ends_early = False
             return {}
+        if self.refused_by is not None:
+            self.refused_by()
+            self.refused_by = None
+            return {**report, "errors": [{"path": str(within), "code": "export_truncated"}]}
         return report
 
 
@@ -579,6 +584,12 @@ def test_a_vault_that_changes_or_vanishes_while_it_is_read_loses_nothing(
     assert "lost.md" in noted(fed)
     settled(fed, monkeypatch)
     assert "lost.md" not in noted(fed)
+    aged(vault / "brief.md", b"About it")
+    importer.refused_by = (vault / "brief.md").unlink  # it stores, is refused, and all is another
+    settled(fed, monkeypatch)
+    assert "brief.md" in noted(fed)
+    settled(fed, monkeypatch)
+    assert "brief.md" not in noted(fed)
     aged(vault / "f.md", b"About f")
     importer.happens = [lambda: vault.rename(away)]
     vanished = settled(fed, monkeypatch)

@@ -205,7 +205,7 @@ class FolderRuns:
             for each in taken
         ]
         self.store.keep_feed_items(feed.feed_id, lines)
-        if follows:
+        if follows and lines:  # the ledger names them now
             journal.unlink(missing_ok=True)
         rejected = [line for line in lines if line.state == ItemState.REJECTED]
         result.rejected += len(rejected)

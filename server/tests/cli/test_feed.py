@@ -76,7 +76,11 @@ def test_a_folder_is_added_run_checked_paused_resumed_and_removed(
     assert commands.run("resume", "Downloads") != 0
     assert commands.run("list") == 0
     assert str(folder) in commands.out
+    kept, (known,) = tmp_path / "data" / "feeds", commands.json("list")
+    for name in (f"{known['feed_id']}.names", f"{known['feed_id']}.part", "fee_other.part"):
+        (kept / name).touch()
     assert commands.run("remove", "Downloads") == 0
+    assert [each.name for each in kept.iterdir()] == ["fee_other.part"]
     assert states(commands) == {}
     assert commands.run("remove", "Downloads") == 5
 

@@ -21,6 +21,7 @@ from pdpp_sources.mailbox_process import WireCount, mailbox_process
 from personal_server.app.dav_ledger import KnownAccount
 from personal_server.app.dav_runs import USUAL_EVERY_SECONDS as USUAL_DAV_SECONDS
 from personal_server.app.dav_wire import DavPlace
+from personal_server.app.feed_imports import FOLDER
 from personal_server.app.feed_secrets import FeedSecrets
 from personal_server.app.feed_sign_ins import (
     new_password,
@@ -239,9 +240,12 @@ def new_dav(
 
 
 def forget_feed(stores: Stores, feed: FeedRow) -> None:
-    """Forget a feed with its password; its records stay.  Raises: NotFound."""
+    """Forget a feed with its password and its files; its records stay.  Raises: NotFound."""
     feed_store(stores).remove_feed(feed.feed_id)
     FeedSecrets.of(stores).forget(feed.feed_id)
+    # half a mail, names of records, a lock: each is named after the feed
+    for each in (stores.data_dir / FOLDER).glob(f"{feed.feed_id}.*"):
+        each.unlink(missing_ok=True)
 
 
 def folders_at(place: MailPlace, sign_in: SignIn) -> list[SeenFolder]:

@@ -311,7 +311,8 @@ async def test_notify_send_shows_the_address_of_the_page_below_a_text_without_ma
     sender = DesktopSender(None, {"PATH": path}, ORIGIN)
     notice = NoticeMessage("msg_1", "no_backup", 1, "A title", "A <b>text</b>", "/owner/", NOON)
     assert await sender.send(town.add_desktop(), notice) is DeliveryOutcome.DELIVERED
-    *_, title, text, address, _ = town.told.read_text().splitlines()
+    *_, ends_options, title, text, address, _ = town.told.read_text().splitlines()
+    assert ends_options == "--"
     assert (title, text, address) == ("A title", "A &lt;b&gt;text&lt;/b&gt;", f"{ORIGIN}/owner/")
 
 

@@ -66,6 +66,13 @@ class Owner(Browser):
         headers = {"origin": self.origin, "x_csrf_token": token, "accept": "application/json"}
         return self.request("POST", path, body, headers)
 
+    def begun(self, begin: bytes) -> Any:
+        """What the server says of an upload that begins or goes on.  Raises: Lost: refused."""
+        answer = self.sent(ROOT, begin)
+        if answer.status != 200:
+            raise Lost(f"an upload was refused: {answer.status} {answer.text[:400]}")
+        return json.loads(answer.text)
+
 
 @contextmanager
 def killed_soon(server: Tormented) -> Generator[None]:
@@ -115,7 +122,7 @@ def _send(server: Tormented, owner: Owner, begin: bytes, content: bytes) -> str:
     kills = KILLS
     place = server.settings.data_dir / "uploads"
     while True:
-        told = json.loads(owner.sent(ROOT, begin).text)
+        told = owner.begun(begin)
         upload_id, at = told["upload_id"], told["received_bytes"]
         lies = place / upload_id / "content" / "sent.mbox"
         if lies.exists() and lies.read_bytes() != content[:at]:
@@ -161,7 +168,7 @@ def imports_queued(server: Tormented, waiting: int = WAITING) -> None:
     for each in range(waiting):
         content = _mail(number, each)
         begin = urlencode({"name": f"{each}.mbox", "size": len(content), "mark": name}).encode()
-        upload_id = json.loads(owner.sent(ROOT, begin).text)["upload_id"]
+        upload_id = owner.begun(begin)["upload_id"]
         owner.sent(f"{ROOT}/{upload_id}/bytes?path={each}.mbox&from=0", content)
         ids.append(upload_id)
     read = urlencode({"account": "new", "name": name}).encode()

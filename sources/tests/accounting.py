@@ -29,6 +29,7 @@ BESIDE = frozenset(
         "unknown_content",
         "unreadable_text",
         "no_value",
+        "empty_field",
         "before_header",
         "no_account_number",
         "ambiguous_dates",

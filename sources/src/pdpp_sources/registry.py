@@ -7,12 +7,12 @@ from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import islice
 
 from pdpp_kernel.source_declaration import OWN_FILE_PREFIX
-from pdpp_kernel.source_item import SourceItem, SourceRecord
+from pdpp_kernel.source_item import Skipped, SourceItem, SourceRecord
 from pdpp_kernel.texts import message, text_of
 from pdpp_sources.apple_health.reader import AppleHealthSource
 from pdpp_sources.bank import BankSource
@@ -87,11 +87,15 @@ _IS_RECIPE = re.compile(rb"(?m)^[ \t]*recipe[ \t]*=")
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A source, and the part of an export that it reads."""
+    """A source, and the part of an export that it reads.
+
+    Shapes: `missed` are reports of what it sought in the whole export and did not find.
+    """
 
     source: SourceReader
     export: Export
     why: str
+    missed: tuple[Skipped, ...] = ()
 
     @property
     def captured_at(self) -> datetime:
@@ -105,7 +109,8 @@ class Reading:
 
     def items(self, start: int = 0) -> Iterator[SourceItem]:
         """What the source yields from a place on."""
-        return with_unmentioned(self.export, self.source.read, start)
+        yield from (each for each in self.missed if each.position >= start)
+        yield from with_unmentioned(self.export, self.source.read, start)
 
 
 def with_outside(
@@ -138,7 +143,8 @@ def readings(
         members = [m for m in claim.members if m.name not in paths] if claim else []
         if claim and members:
             paths.update(member.name for member in members)
-            chosen.append(_reading(source, export.only(members), claim.why, guidance))
+            made = _reading(source, export.only(members), claim.why, guidance)
+            chosen.append(replace(made, missed=claim.missed))
         if len(paths) == len(export.members):
             break
     if not chosen:
@@ -161,7 +167,8 @@ def reading_as(
     is_table = isinstance(source, TableSource)
     claim = source.every_table(export) if is_table else source.recognize(export)
     if claim:
-        return _reading(source, export.only(claim.members), claim.why, guidance)
+        made = _reading(source, export.only(claim.members), claim.why, guidance)
+        return replace(made, missed=claim.missed)
     alike = [m for m in export.members if _likeness(m).connector_key == source.connector_key]
     reading = _tried(source, export.only(alike or export.members), guidance)
     if reading is None:

@@ -44,9 +44,11 @@ BATCH_BYTES = 16 * 1024 * 1024
 BLOB_CHUNK_BYTES = 1024 * 1024
 ID_BYTES = 12
 # What is told beside an entry that was read, or that is the same as another.
-BESIDE_ENTRIES = frozenset({"duplicate", "no_value", "before_header", "ambiguous_dates"})
+BESIDE_ENTRIES = frozenset(
+    {"duplicate", "no_value", "empty_field", "before_header", "ambiguous_dates"}
+)
 # What is told of entries that were read all the same.
-NOTED = frozenset({"no_value", "ambiguous_dates"})
+NOTED = frozenset({"no_value", "empty_field", "ambiguous_dates"})
 # What was not read for what is wrong with it.
 DAMAGE = frozenset(
     {

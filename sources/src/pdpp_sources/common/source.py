@@ -23,10 +23,14 @@ _EMPTY_BYTES = 16  # an empty list, and what may stand around it, takes no more
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What a source says of an export: these members are mine, for this reason."""
+    """What a source says of an export: these members are mine, for this reason.
+
+    Shapes: `missed` are reports of what it sought in the export and did not find.
+    """
 
     members: tuple[ExportMember, ...]
     why: str
+    missed: tuple[Skipped, ...] = ()
 
 
 class SourceReader(Protocol):

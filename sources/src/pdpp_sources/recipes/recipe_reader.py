@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, cast
 
@@ -21,6 +21,7 @@ from pdpp_sources.common.source import (
     one_record,
     without_repeats,
 )
+from pdpp_sources.recipes.field_findings import FieldFindings
 from pdpp_sources.recipes.recipe import PARENT, Recipe, RecipeField, RecipeStream
 from pdpp_sources.recipes.recipe_row_files import RowFiles, files_beside, lies_in, without_ending
 from pdpp_sources.recipes.recipe_rows import RecipeRow, rows_in, streams_in
@@ -58,12 +59,20 @@ class RecipeSource:
 
     def recognize(self, export: Export) -> Claim | None:
         """Claim the files that are called so and whose first row has what it must."""
-        mine = [member for member in export.members if streams_in(member, self.recipe)]
+        found = {m.name: streams_in(m, self.recipe) for m in export.members}
+        mine = [member for member in export.members if found[member.name]]
         folders, rows = files_beside(mine, self.recipe), {member.name for member in mine}
         theirs = [
             m for m in export.members if folders and m.name not in rows and lies_in(m, folders)
         ]
-        return claim([*mine, *theirs], "its files are named and built so")
+        claimed = claim([*mine, *theirs], "its files are named and built so")
+        if claimed is None or not self.origin:
+            return claimed
+        # those that ship have streams for layouts of which an export has one
+        from pdpp_sources.recipes.missed_streams import missed_streams  # noqa: PLC0415
+
+        with_rows = {name: streams for name, streams in found.items() if streams}
+        return replace(claimed, missed=tuple(missed_streams(export, self.recipe, with_rows)))
 
     def read(self, export: Export, start: int = 0) -> Iterator[SourceItem]:
         """Read one row at a time."""
@@ -71,11 +80,25 @@ class RecipeSource:
         if any(stream.file for stream in self.recipe.streams):
             texts = export.only(m for m in export.members if streams_in(m, self.recipe))
             files = {without_ending(m.name): m for m in export.members}
-        items = each_member(texts, partial(self._read_member, export, files))
-        return beginning_at(start, without_repeats(items))
+        findings = FieldFindings(self.recipe)
+        items = each_member(texts, partial(self._read_member, export, files, findings))
+        return beginning_at(start, self._with_findings(without_repeats(items), findings))
+
+    def _with_findings(
+        self, items: Iterator[SourceItem], findings: FieldFindings
+    ) -> Iterator[SourceItem]:
+        place = 0
+        for item in items:
+            place = item.position
+            yield item
+        yield from findings.skipped(place, names_empty=bool(self.origin))
 
     def _read_member(
-        self, export: Export, files: Mapping[str, ExportMember], member: ExportMember
+        self,
+        export: Export,
+        files: Mapping[str, ExportMember],
+        findings: FieldFindings,
+        member: ExportMember,
     ) -> Iterator[SourceItem]:
         streams = streams_in(member, self.recipe)
         orders = _orders(member, streams)
@@ -86,11 +109,12 @@ class RecipeSource:
                     field=name,
                 )
                 yield Skipped(member.name, "ambiguous_dates", reason, member.offset)
-        records = _Records(self.recipe, export, orders, RowFiles(member, files))
-        for row in rows_in(member, streams):
+        records = _Records(self.recipe, export, orders, RowFiles(member, files), findings)
+        for number, row in enumerate(rows_in(member, streams), 1):
             if isinstance(row, Skipped):
                 yield row
             else:
+                records.place = (member.name, number)
                 yield from one_record(row.where, row.position, partial(records.of, row))
 
 
@@ -124,13 +148,25 @@ def _order(forms: set[str], *, is_asked: bool) -> str | None:
 
 
 class _Records:
-    """Makes records of the rows of one file; counts those of equal content."""
+    """Makes records of the rows of one file; counts those of equal content.
 
-    def __init__(self, recipe: Recipe, export: Export, orders: Orders, files: RowFiles) -> None:
+    Shapes: `place` is the file and the number of the row at work.
+    """
+
+    def __init__(
+        self,
+        recipe: Recipe,
+        export: Export,
+        orders: Orders,
+        files: RowFiles,
+        findings: FieldFindings,
+    ) -> None:
         self._recipe = recipe
         self._zone = export.zone
         self._orders = orders
         self._files = files
+        self._findings = findings
+        self.place: tuple[str, int] = ("", 0)
         self._alike: dict[str, int] = {}
 
     def of(self, row: RecipeRow) -> Iterator[SourceItem]:
@@ -145,18 +181,21 @@ class _Records:
         self, stream: RecipeStream, row: RecipeRow, values: Data, parent: str | None
     ) -> Iterator[SourceItem]:
         key = self._key(stream, row, values, parent)
+        self._findings.row(stream)
         data: Data = {"id": key} if parent is None else {"id": key, PARENT: parent}
         for column in stream.fields:
             form = column.form
+            held = _value(column, values, row.around)
+            if held not in (None, ""):
+                self._findings.valued(stream, column)
             if form == BY_COLUMN:
                 form = self._orders.get((stream.name, column.name))
                 if form is None:
                     continue
             try:
-                value = converted(_value(column, values, row.around), column, self._zone, form)
+                value = converted(held, column, self._zone, form)
             except BadRecord:
-                reason = message("the field %(field)s cannot be read", field=column.name)
-                yield Skipped(row.where, "no_value", reason, row.position)
+                self._findings.unreadable(stream, column, held, self._zone, self.place)
                 value = None
             if value is not None or column.name != stream.time:
                 data[column.name] = value

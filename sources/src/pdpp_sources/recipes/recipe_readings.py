@@ -46,7 +46,8 @@ def reading_by_recipe(
                 names=", ".join(patterns[:5]),
             )
         raise ExportNotRecognized(sentence, called)
-    return Reading(source, export.only(claim.members), f"{claim.why} as {Path(path).name} says")
+    why = f"{claim.why} as {Path(path).name} says"
+    return Reading(source, export.only(claim.members), why, claim.missed)
 
 
 def in_zone_of(export: Export, source: SourceReader, recipes: Sequence[RecipeSource]) -> Export:

@@ -116,7 +116,7 @@ def _with_places(
     first: Data | None = None
     for stream in named:
         if stream.rows:
-            rows = _json_rows(member, head, [stream]) if _may_have(member, stream.rows) else ()
+            rows = _json_rows(member, head, [stream]) if may_have(member, stream.rows) else ()
             row = next((row for row in rows if isinstance(row, RecipeRow)), None)
             if row and all(has_place(row.values, places) for places in stream.has):
                 yield stream
@@ -128,7 +128,7 @@ def _with_places(
             yield stream
 
 
-def _may_have(member: ExportMember, pointer: str) -> bool:
+def may_have(member: ExportMember, pointer: str) -> bool:
     """Whether the last name of a pointer is written anywhere in a file.
 
     Looking for it takes a hundredth of the time that finding its place does, and where any file may

@@ -1,0 +1,80 @@
+"""The streams of an owner's recipe that find no row in the files that are named like theirs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from pdpp_kernel.source_item import Skipped
+from pdpp_kernel.texts import CatalogueText, message
+from pdpp_sources.common.errors import BadRecord, MemberDamaged
+from pdpp_sources.common.export import Export, ExportMember
+from pdpp_sources.common.resume_point import BOOKMARK
+from pdpp_sources.recipes.recipe import Recipe, RecipeStream
+from pdpp_sources.recipes.recipe_rows import (
+    HEAD_BYTES,
+    RecipeRow,
+    is_json,
+    is_named,
+    may_have,
+    rows_in,
+)
+from pdpp_sources.recipes.recipe_values import has_place
+
+_OF_ROWS = frozenset({".csv", ".tsv", ".json", ".jsonl", ".ndjson"})
+
+
+def missed_streams(
+    export: Export, recipe: Recipe, found: Mapping[str, tuple[RecipeStream, ...]]
+) -> Iterator[Skipped]:
+    """A report (`no_rows`) of each stream that has no row in any file which is called so.
+
+    In: `found`, the streams by the names of the files in which they have rows. A stream that says
+    nothing of names is looked for in the files of rows that no stream reads.
+    """
+    begin = min((m.offset for m in export.members if m.name in found), default=0)
+    with_rows = {stream.name for streams in found.values() for stream in streams}
+    for stream in recipe.streams:
+        if stream.within is not None or stream.name in with_rows:
+            continue
+        for member in export.members:
+            if _may_be(member, stream, is_read=member.name in found):
+                reason = _why(member, stream)
+                if reason is not None:
+                    yield Skipped(member.name, "no_rows", reason, begin)
+                break
+
+
+def _may_be(member: ExportMember, stream: RecipeStream, *, is_read: bool) -> bool:
+    if not member.size_bytes or not is_named(member.name, stream.files):
+        return False
+    is_by_name = any(not pattern.startswith("!") for pattern in stream.files)
+    return is_by_name or (not is_read and member.suffix in _OF_ROWS)
+
+
+def _why(member: ExportMember, stream: RecipeStream) -> CatalogueText | None:
+    """Why a stream has no row in a file; None where the file cannot be read."""
+    try:
+        BOOKMARK.looking_at(member)
+        is_there = not stream.rows or (
+            is_json(member.head(HEAD_BYTES)) and may_have(member, stream.rows)
+        )
+        rows = rows_in(member, [stream]) if is_there else ()
+        first = next((row for row in rows if isinstance(row, RecipeRow)), None)
+    except (MemberDamaged, BadRecord):
+        return None
+    if first is None and stream.rows:
+        return message(
+            "%(stream)s: nothing stands at `rows` (%(place)s)",
+            stream=stream.name,
+            place=stream.rows,
+        )
+    lacking = [
+        " / ".join(places)
+        for places in stream.has
+        if first is None or not has_place(first.values, places)
+    ]
+    return message(
+        "%(stream)s: the first row lacks what `has` names (%(names)s)",
+        stream=stream.name,
+        names=", ".join(lacking),
+    )

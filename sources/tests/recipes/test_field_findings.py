@@ -1,0 +1,44 @@
+"""Fields of a recipe of the owner's without values, or with such that cannot be read."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from pdpp_kernel.source_item import Skipped, SourceRecord
+from sources.tests.specimens.own_recipe import EXPORT, RECIPE, read, told
+
+
+def test_a_field_without_a_value_in_any_row_is_told_once(tmp_path: Path) -> None:
+    items = read(RECIPE.replace('"seconds"', '"secs"'), EXPORT, tmp_path)
+    assert told(items) == [("empty_field", "listens")]
+    (skipped,) = (item for item in items if isinstance(item, Skipped))
+    assert {"length:", "3", "(secs)"} <= set(str(skipped.reason).split())
+
+
+@pytest.mark.parametrize(
+    ("asked", "hint"),
+    [
+        (', decimal = ","', 'decimal = ","'),
+        (', format = "milliseconds"', 'format = "milliseconds"'),
+    ],
+)
+def test_unreadable_values_are_told_once_a_field_with_what_the_recipe_lacks(
+    asked: str, hint: str, tmp_path: Path
+) -> None:
+    items = read(RECIPE.replace(asked, ""), EXPORT, tmp_path)
+    assert told(items) == [("no_value", "history.json")]
+    (skipped,) = (item for item in items if isinstance(item, Skipped))
+    assert f"`{hint}`" in skipped.reason
+    assert "3,45" not in skipped.reason
+    assert len([item for item in items if isinstance(item, SourceRecord)]) == 4
+
+
+def test_days_of_either_order_are_told_to_need_one(tmp_path: Path) -> None:
+    rows = [{"no": "1", "at": "06/04/2024"}]
+    files = EXPORT | {"history.json": json.dumps({"episodes": rows}).encode()}
+    items = read(RECIPE.replace(', format = "milliseconds"', ""), files, tmp_path)
+    reasons = [i.reason for i in items if isinstance(i, Skipped) and i.code == "no_value"]
+    assert [("by-column" in reason) for reason in reasons] == [True]

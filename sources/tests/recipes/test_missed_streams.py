@@ -1,0 +1,46 @@
+"""A stream of a recipe of the owner's that has no row in its files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pdpp_kernel.source_item import Skipped
+from pdpp_sources.common.export import open_export
+from pdpp_sources.recipes.recipe_shelf import own_recipe
+from pdpp_sources.registry import readings, with_outside
+from sources.tests.specimens.files import as_folder
+from sources.tests.specimens.own_recipe import EXPORT, RECIPE, read, told
+
+
+def test_a_recipe_that_fits_is_told_nothing(tmp_path: Path) -> None:
+    items = read(RECIPE, EXPORT, tmp_path)
+    assert (told(items), len(items)) == ([], 4)
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "named"),
+    [
+        ('rows = "/episodes"', 'rows = "/items"', "/items"),
+        ('rows = "/episodes"', 'rows = "/"', "/"),
+        ('has = ["at", "no"]', 'has = ["listened_at", "no"]', "listened_at"),
+        ('rows = "/episodes"\nhas = ["at", "no"]', 'has = ["at"]', "at"),
+    ],
+)
+def test_a_stream_that_finds_no_row_in_a_file_of_its_name_is_told(
+    right: str, wrong: str, named: str, tmp_path: Path
+) -> None:
+    assert right in RECIPE
+    items = read(RECIPE.replace(right, wrong), EXPORT, tmp_path)
+    assert told(items) == [("no_rows", "history.json")]
+    (skipped,) = (item for item in items if isinstance(item, Skipped))
+    assert {"listens:", f"({named})"} <= set(str(skipped.reason).split())
+
+
+def test_the_same_is_told_where_the_recipe_lies_among_the_others(tmp_path: Path) -> None:
+    recipe = own_recipe("e.toml", RECIPE.replace("/episodes", "/items"), ())
+    with open_export(as_folder(EXPORT, tmp_path)) as export:
+        first = readings(export, sources=with_outside((), [recipe]))[0]
+        assert told(list(first.items())) == [("no_rows", "history.json")]
+        assert told(list(first.items(first.export.total_bytes))) == []

@@ -245,7 +245,7 @@ class PostgresDatabase:
         """The database holds them, in memory of its own."""
 
     def let_read_pages_go(self) -> None:
-        """Nor of these."""
+        """The database holds what was read, too."""
 
     def keep_few_pages(self) -> None:
         """The database keeps them, in memory of its own."""

@@ -121,7 +121,7 @@ class Database(Protocol):
         ...
 
     def let_read_pages_go(self) -> None:
-        """Give back the memory of what was read, of which nobody needs most soon."""
+        """Give back the memory of what was read, most of which nobody needs soon."""
         ...
 
     def merge_words(self, index: str) -> bool:

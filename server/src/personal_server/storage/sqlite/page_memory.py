@@ -29,7 +29,7 @@ class PageMemory:
         self.pragma("shrink_memory", 1)
 
     def let_read_pages_go(self: _Connected) -> None:
-        """Give back the memory of what was read, of which nobody needs most soon."""
+        """Give back the memory of what was read, most of which nobody needs soon."""
         _set_idle(self.idle, "shrink_memory", 1)
 
     def keep_few_pages(self: _Connected) -> None:

@@ -1,10 +1,9 @@
-"""Warnings about damaged and skipped streams."""
+"""Warnings about damaged streams."""
 
 from __future__ import annotations
 
 from pdpp_kernel.record import DamagedRow
 from personal_server.domain.answer_warnings import MAX_NAMED_RECORDS, damage_warnings
-from personal_server.domain.skipped_sources import skipped
 
 
 def row(connection_id: str, stream: str, key: str) -> DamagedRow:
@@ -27,15 +26,3 @@ def test_ids_that_are_damaged_count_and_are_not_named() -> None:
     assert warning.detail is not None
     assert warning.detail["count"] == MAX_NAMED_RECORDS + 2
     assert warning.detail["record_ids"] == keys[1 : MAX_NAMED_RECORDS + 1]
-
-
-def test_a_skipped_source_is_named_with_its_reason() -> None:
-    warning = skipped("cin_a", "notes", "no_time_field")
-    assert warning.code == "source_skipped_not_applicable"
-    assert warning.connection_id == "cin_a"
-    assert warning.detail == {"stream": "notes", "reason": "no_time_field"}
-
-
-def test_a_reason_that_is_known_is_said_in_words() -> None:
-    messages = {skipped("cin_a", "notes", why).message for why in ("unknown_field", "else", "x")}
-    assert len(messages) == 2

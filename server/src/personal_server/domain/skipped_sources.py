@@ -1,10 +1,10 @@
-"""The warning for an account that was asked for and cannot take part in a read, with the reason."""
+"""Warnings about an account that takes no part in a read, or less of one, with the reason."""
 
 from __future__ import annotations
 
 from personal_server.domain.answer_warnings import Warning
 
-# Why an account takes no part, where one does not; anything else is said without a reason.
+# The code of a reason, and how it is said; other reasons have their code alone.
 _WHY_SKIPPED = {
     "unknown_field": "it has no field of a name that was asked for",
     "field_not_granted": "this access does not include a field that was asked for",
@@ -18,11 +18,21 @@ _WHY_SKIPPED = {
 def skipped(connection_id: str, stream: str, reason: str) -> Warning:
     """The warning for a selected source that cannot take part."""
     why = _WHY_SKIPPED.get(reason)
+    left_out = f"One of the selected accounts is left out: {why}."
+    message = left_out if why else "One of the selected accounts cannot take part in this read."
+    return _warning(message, connection_id, stream, reason)
+
+
+def without_related(connection_id: str, stream: str, reason: str) -> Warning:
+    """The warning for a source that takes part without its related records of a stream."""
+    message = "The records of one of the selected accounts come without these related ones."
+    return _warning(message, connection_id, stream, reason)
+
+
+def _warning(message: str, connection_id: str, stream: str, reason: str) -> Warning:
     return Warning(
         "source_skipped_not_applicable",
-        f"One of the selected accounts is left out: {why}."
-        if why
-        else "One of the selected accounts cannot take part in this read.",
+        message,
         connection_id=connection_id,
         detail={"stream": stream, "reason": reason},
     )

@@ -14,7 +14,7 @@ from pdpp_kernel.declaration import Cardinality, Expansion
 from pdpp_kernel.errors import FieldNotGranted, GrantStreamNotAllowed, InvalidExpand
 from personal_server.domain.answer_warnings import Warning
 from personal_server.domain.authority import ReadableSource, ReadAuthority
-from personal_server.domain.skipped_sources import skipped
+from personal_server.domain.skipped_sources import without_related
 from personal_server.enforcement.fields import near
 from personal_server.enforcement.queries import Expand
 
@@ -100,7 +100,8 @@ def allowed_expansions(
         declared = _declared(sources[0], name, param)
         limit = _limit(declared, limits.get(name))
         children, lacking = _children(authority, sources, declared)
-        warnings += [skipped(cid, declared.relationship.stream, why) for cid, why in lacking]
+        stream = declared.relationship.stream
+        warnings += [without_related(cid, stream, why) for cid, why in lacking]
         found.append(AllowedExpansion(declared, limit, children))
     return tuple(found), tuple(warnings)
 

@@ -584,6 +584,8 @@ def test_a_vault_that_changes_or_vanishes_while_it_is_read_loses_nothing(
     assert "lost.md" in noted(fed)
     settled(fed, monkeypatch)
     assert "lost.md" not in noted(fed)
+    with (settings.data_dir / FOLDER / f"{fed.feed_id}.names").open("ab") as names:
+        names.write("cin_half/notes/a\nxé".encode()[:-1])  # another was killed while it wrote
     aged(vault / "brief.md", b"About it")
     importer.refused_by = (vault / "brief.md").unlink  # it stores, is refused, and all is another
     settled(fed, monkeypatch)

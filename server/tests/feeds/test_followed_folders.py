@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from personal_server.feeds.followed_folders import MOST_GONE, by_stream, followed
+from personal_server.feeds.followed_folders import MOST_GONE, by_stream, followed, whole_names
 
 
 def a_report(*keys: str, **others: Any) -> dict[str, Any]:
@@ -28,6 +28,13 @@ def test_what_a_whole_reading_lacks_goes() -> None:
     after = followed(named("a", "b/c"), a_report("a", "d"), asked=False, rests=True)
     assert (after.kept, after.gone) == (named("a", "d"), named("b/c"))
     assert by_stream(after.gone) == {("cin_1", "notes"): ["b/c"]}
+
+
+@pytest.mark.parametrize("half", ["", "cin", "cin_1/notes", "é"])
+def test_half_a_name_is_none(half: str) -> None:
+    written = "\n".join(("", *named("a/b", "c\u2028"), half)).encode()
+    assert whole_names(written) == list(named("a/b", "c\u2028"))
+    assert whole_names(written[:-1])[:1] == list(named("a/b"))
 
 
 @pytest.mark.parametrize(

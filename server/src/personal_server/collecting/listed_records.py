@@ -27,9 +27,9 @@ class ListedRecords:
         self._waiting.append(f"{self._account}/{record.stream}/{key}\n")
 
     def keep(self) -> None:
-        """Write what was noted, before it is stored."""
+        """Write what was noted, before it is stored; not behind half a line of another import."""
         with self._journal.open("a", encoding="utf-8") as out:
-            out.writelines(self._waiting)
+            out.writelines(("\n", *self._waiting))
         self._waiting.clear()
 
     def as_json(self) -> dict[str, list[str]]:

@@ -26,6 +26,7 @@ from personal_server.feeds.followed_folders import (
     FollowedRecords,
     by_stream,
     followed,
+    whole_names,
 )
 from personal_server.feeds.import_reports import TOO_SLOW, ImportedItems, imported_items
 from personal_server.feeds.watched_folders import (
@@ -231,7 +232,7 @@ class FolderRuns:
 def _written(journal: Path) -> list[str]:
     """The names in the file of an import, also of those before it that came to no end."""
     try:
-        return journal.read_text(encoding="utf-8").splitlines()
+        return whole_names(journal.read_bytes())
     except FileNotFoundError:
         return []
 

@@ -18,6 +18,7 @@ MOST_GONE = 20
 NOTES = (".md", ".markdown", ".mdown")
 # Before the names of notes that were not read, among those of records.
 _UNREAD = "?/"
+_SLASHES = 2  # between account, stream and key
 # Told of entries that were read all the same, or that are in another one.
 _READ = frozenset({"duplicate", "before_header"})
 
@@ -71,6 +72,15 @@ def by_stream(names: Iterable[str]) -> dict[tuple[str, str], list[str]]:
         account, stream, key = name.split("/", 2)
         found.setdefault((account, stream), []).append(key)
     return found
+
+
+def whole_names(written: bytes) -> list[str]:
+    r"""The names in a file of imports, without what one wrote that was killed within a name.
+
+    In: `b"cin_1/notes/a\ncin_1/no"`.  Out: `["cin_1/notes/a"]`.
+    """
+    lines = (line.decode(errors="ignore") for line in written.split(b"\n"))
+    return [line for line in lines if line.count("/") >= _SLASHES]
 
 
 def _named(report: Mapping[str, Any]) -> Iterator[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from copy import deepcopy
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 
 from pdpp_kernel.source_item import SourceItem, SourceRecord
 from pdpp_sources.common.export import Export
+from pdpp_sources.common.source import without_repeats
 from pdpp_sources.source_contract import SourceContract
 from sources.tests.outside_package import ROOT, VIEWINGS
 
@@ -51,7 +53,7 @@ class _Forgetful:
 @pytest.mark.parametrize(
     "check",
     [
-        SourceContract.test_every_record_has_its_declared_fields,
+        SourceContract.test_every_record_fits_its_declaration,
         SourceContract.test_reading_again_and_from_a_zip_says_the_same,
         SourceContract.test_reading_from_a_position_continues_there,
     ],
@@ -60,3 +62,64 @@ def test_a_reader_that_breaks_it_is_told(check: Any, tmp_path: Path) -> None:
     wrong: Any = type("Wrong", (SourceContract,), {"source": _Forgetful(), "specimen": tmp_path})
     with pytest.raises(AssertionError):
         check(wrong())
+
+
+class _Changed:
+    """The reader of the template, of which the records are changed before they are told apart."""
+
+    def __init__(self, **own: object) -> None:
+        self._inner, self._own = ViewingsSource(), own
+        self.declaration = deepcopy(self._inner.declaration)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+    def read(self, export: Export, start: int = 0) -> Iterator[SourceItem]:
+        items = (
+            replace(item, data=item.data | self._own) if isinstance(item, SourceRecord) else item
+            for item in self._inner.read(export, start)
+        )
+        return without_repeats(items)
+
+
+@pytest.mark.parametrize(
+    "own",
+    [
+        {"watched_on": "1714722301.25"},
+        {"watched_on": 3},
+        {"watched_on": None},
+        {"title": 3.5},
+        {"title": "a\x00b"},
+        {"id": ""},
+        {"id": "a\nb"},
+        {"mood": "good"},
+    ],
+)
+def test_values_that_an_import_refuses_fail(own: dict[str, object], tmp_path: Path) -> None:
+    wrong = contract_of(_Changed(**own), tmp_path)
+    with pytest.raises(AssertionError):
+        wrong.test_every_record_fits_its_declaration()
+
+
+def test_data_that_come_under_one_key_fail(tmp_path: Path) -> None:
+    wrong = contract_of(_Changed(id="one"), tmp_path)
+    with pytest.raises(AssertionError):
+        wrong.test_no_key_has_two_values()
+
+
+@pytest.mark.parametrize(
+    "side", [{"foreign_key_on": "self", "cardinality": "has_one"}, {"cardinality": "has_many"}]
+)
+def test_a_relation_by_a_field_that_is_not_there_fails(side: Any, tmp_path: Path) -> None:
+    source = _Changed()
+    (stream,) = source.declaration["streams"]
+    relation = {"name": "more", "stream": stream["name"], "foreign_key": "nowhere", **side}
+    contract_of(source, tmp_path).test_its_declaration_names_only_what_it_declares()
+    stream["relationships"].append(relation)
+    with pytest.raises(AssertionError):
+        contract_of(source, tmp_path).test_its_declaration_names_only_what_it_declares()
+
+
+def contract_of(source: Any, specimen: Path) -> SourceContract:
+    mine: Any = type("Mine", (SourceContract,), {"source": source, "specimen": specimen})
+    return mine()

@@ -21,9 +21,9 @@ from typing import ClassVar
 from pdpp_kernel.source_item import SourceItem, SourceRecord
 from pdpp_sources.common.export import open_export
 from pdpp_sources.common.source import SourceReader
+from pdpp_sources.declared_values import faults_of_declaration, faults_of_record
 from pdpp_sources.registry import readings, with_outside
 
-_LONGEST_KEY_CHARS = 1024
 _DATED = (2024, 2, 1, 12, 0, 0)
 
 
@@ -49,16 +49,17 @@ class SourceContract:
         seen = {item.stream for item in _records(self._read(self.specimen))}
         assert seen == declared, f"without a record: {sorted(declared - seen)}"
 
-    def test_every_record_has_its_declared_fields(self) -> None:
-        """Required members are there, and no others than declared ones."""
-        schemas = {each["name"]: each["schema"] for each in self.source.declaration["streams"]}
+    def test_its_declaration_names_only_what_it_declares(self) -> None:
+        """Keys, times, views, queries and relations are of fields that are there."""
+        faults = list(faults_of_declaration(self.source.declaration))
+        assert not faults, f"the import would refuse the declaration: {faults}"
+
+    def test_every_record_fits_its_declaration(self) -> None:
+        """Each value has its type and format, and none is missing or not declared."""
+        streams = {each["name"]: each for each in self.source.declaration["streams"]}
         for item in _records(self._read(self.specimen)):
-            schema = schemas[item.stream]
-            unknown = item.data.keys() - schema["properties"].keys()
-            missing = set(schema.get("required", ())) - item.data.keys()
-            assert not unknown, f"{item.stream} declares no {sorted(unknown)}"
-            assert not missing, f"a record of {item.stream} lacks {sorted(missing)}"
-            assert 0 < len(item.data["id"]) <= _LONGEST_KEY_CHARS
+            faults = list(faults_of_record(streams[item.stream], item.data))
+            assert not faults, f"the import would refuse a record of {item.stream}: {faults}"
 
     def test_reading_again_and_from_a_zip_says_the_same(self) -> None:
         """Ids come from the content, so that importing again changes nothing."""
@@ -77,11 +78,15 @@ class SourceContract:
             assert rest == [item for item in whole if item.position >= start], f"from {start}"
 
     def test_no_key_has_two_values(self) -> None:
-        """A record is known by its stream and its id."""
-        known: dict[tuple[str, str], object] = {}
-        for item in _records(self._read(self.specimen)):
-            own = (item.stream, item.data["id"])
-            assert known.setdefault(own, item.data) == item.data, f"two records are {own}"
+        """A record is known by its stream and its key."""
+        keys = {each["name"]: each["primary_key"] for each in self.source.declaration["streams"]}
+        known: dict[tuple[str, ...], object] = {}
+        for item in self._read(self.specimen):
+            if isinstance(item, SourceRecord):
+                own = (item.stream, *(str(item.data[name]) for name in keys[item.stream]))
+                assert known.setdefault(own, item.data) == item.data, f"two records are {own}"
+            else:
+                assert item.code != "duplicate_id", f"{item.where}: two records have one key"
 
     def test_a_file_that_is_cut_short_ends_no_import(self) -> None:
         """Damage is reported, never raised."""

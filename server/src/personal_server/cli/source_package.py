@@ -142,8 +142,9 @@ It reads a list of what was watched. Make it read your export:
 4. Install it where the server is installed, `python -m pip install .`; then `pdpp sources {name}`
    shows it, and `pdpp import EXPORT --dry-run` reads by it and stores nothing.
 
-Each helper that `src/{module}.py` imports is described in docs/sources.md of the server, "Add a
-source" and "Readers in other packages".
+`python -m pydoc pdpp_sources.common.declaration` prints how to call what `src/{module}.py` imports
+from there, and so for each other module that it imports. What a reader must hold to is described in
+docs/sources.md of the server, "Add a source" and "Readers in other packages".
 """
 _RECIPE = """# The structure: a page of the service, or an export that somebody published.
 recipe = 1

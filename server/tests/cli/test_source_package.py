@@ -57,3 +57,12 @@ def test_nothing_is_written_over(tmp_path: Path) -> None:
     (tmp_path / "README.md").write_text("mine")
     assert run("rides", "--folder", tmp_path) == 64
     assert [each.name for each in tmp_path.iterdir()] == ["README.md"]
+
+
+@pytest.mark.parametrize("name", ["mail", "table", "spotify"])
+@pytest.mark.parametrize("form", [(), ("--recipe",)])
+def test_a_name_that_a_source_has_is_refused(
+    name: str, form: tuple[str, ...], tmp_path: Path
+) -> None:
+    assert run(name, *form, "--folder", tmp_path / "x") == 64
+    assert not (tmp_path / "x").exists()

@@ -16,6 +16,8 @@ from cyclopts import Parameter
 
 from pdpp_mcp_server.commands.failures_shown import CommandError
 from pdpp_mcp_server.commands.tables import plain, words
+from pdpp_sources.reader_process import CostlyPlaces, ReaderProcess
+from personal_server.cli.known_sources import known_sources
 
 _KEY = r"[a-z][a-z0-9_]{1,40}"  # as recipes and declarations have it
 SPECIMEN = 'Title,Date\n"Dark: Season 1: Secrets",2024-02-01\nHeat,2024-02-03\nHeat,somewhen\n'
@@ -49,6 +51,12 @@ def new(
             "The name of a source is small letters, digits and _; it begins with a letter.",
             "Choose a name such as `rides` or `city_bikes`.",
         )
+    if _is_taken(name):
+        raise CommandError(
+            "usage",
+            f"A source is called {name} already.",
+            f"Choose another name; `pdpp sources {name}` shows what that one reads.",
+        )
     target = folder or Path(name if recipe else f"{name.replace('_', '-')}-reader")
     texts = _recipe(name) if recipe else _package(name)
     present = [each for each in texts if (target / each).exists()]
@@ -63,6 +71,12 @@ def new(
         (target / path).write_text(text, encoding="utf-8")
     words().print(plain(f"Wrote {target}: {', '.join(texts)}"), soft_wrap=True)
     words().print(plain(f"Go on with {target / 'README.md'}"), soft_wrap=True)
+
+
+def _is_taken(name: str) -> bool:
+    """Whether a source has that name: of the program, of its recipes, or of a package."""
+    with ReaderProcess(CostlyPlaces()) as reader:
+        return name in {source.connector_key for source in known_sources(reader).sources}
 
 
 def _package(name: str) -> Mapping[str, str]:

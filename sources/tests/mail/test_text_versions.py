@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import tracemalloc
+from random import Random
+
 import pytest
 
 from pdpp_sources.mail.text_versions import is_text_of
@@ -36,3 +39,15 @@ def test_another_text_is_told_apart(plain: str) -> None:
 def test_a_page_that_is_a_picture_says_what_its_plain_version_does() -> None:
     assert is_text_of("View online", PAGE)
     assert is_text_of("", PAGE)
+
+
+def test_long_versions_are_compared_in_little_memory() -> None:
+    words = [f"{number:x}" for number in range(5_000)]
+    ours, others = (" ".join(Random(seed).choices(words, k=60_000)) for seed in (1, 2))
+    assert is_text_of(ours, ours + " more")
+    tracemalloc.start()
+    try:
+        assert not is_text_of(ours, others)
+        assert tracemalloc.get_traced_memory()[1] < 8_000_000
+    finally:
+        tracemalloc.stop()

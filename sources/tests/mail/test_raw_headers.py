@@ -1,4 +1,6 @@
 from email import message_from_bytes
+from email.message import Message
+from typing import Any
 
 import pytest
 
@@ -56,3 +58,20 @@ def test_other_names_of_a_charset_count() -> None:
     assert (
         subject(written, b'Content-Type: text/html; charset="CHINESEBIG5"') == "還在用20%的信用卡"
     )
+
+
+class Asked(Message):
+    """Counts how often its words are decoded."""
+
+    decoded = 0
+
+    def get_payload(self, *given: Any, **named: Any) -> Any:
+        self.decoded += bool(named.get("decode"))
+        return super().get_payload(*given, **named)
+
+
+def test_the_words_of_a_mail_are_asked_once_for_all_its_headers() -> None:
+    lines = [*(b"Received: caf\xe9; %d" % number for number in range(9)), b"", b"caf\xe9"]
+    message = message_from_bytes(b"\n".join(lines), _class=Asked)
+    Headers(message).sent_at(b"")
+    assert message.decoded == 1

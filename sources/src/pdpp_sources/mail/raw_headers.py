@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from email.message import Message
+from weakref import WeakKeyDictionary
 
 from pdpp_sources.common.text import codec_named, decoded
 from pdpp_sources.mail.encoded_words import ENCODED_WORD
@@ -42,6 +43,8 @@ _SAYS_NOTHING = frozenset(
 _RUN = re.compile(rb"[\x80-\xff]+")
 _COMMON_CHINESE = re.compile(rb"(?:[\xb0-\xd7][\xa1-\xfe]|[\xa1\xa3][\xa1-\xfe])+\Z")
 _FEWEST_CHINESE_BYTES = 4
+_TOLD_BY_WORDS: WeakKeyDictionary[Message, str | None] = WeakKeyDictionary()
+"""The charset that the words of a message tell, as long as it is read."""
 
 
 def without_stray_lines(raw: bytes) -> bytes:
@@ -92,9 +95,12 @@ def _hints(content: bytes, message: Message) -> Iterator[str]:
     yield from (charset for charset in _named(message) if charset not in _SAYS_NOTHING)
     from pdpp_sources.common.unnamed_charsets import told_charset  # noqa: PLC0415 (few need it)
 
-    for told in map(told_charset, (content, _words_of(message))):
-        if told is not None:
-            yield told
+    if told := told_charset(content):
+        yield told
+    if message not in _TOLD_BY_WORDS:  # they may be long, and the headers many
+        _TOLD_BY_WORDS[message] = told_charset(_words_of(message))
+    if told := _TOLD_BY_WORDS[message]:
+        yield told
     if _is_chinese(content):
         yield "gb18030"
 

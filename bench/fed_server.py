@@ -68,7 +68,7 @@ def _memory(folder: Path, mails: int) -> int:
         owner.pdpp("feed", "list")  # makes the data directory
         with owner.site.serving() as running:
             time.sleep(SETTLING_SECONDS)
-            bare = held = _held(running.pid)
+            bare = _held(running.pid)
             for number in range(FEEDS):
                 _fill(server, f"box{number}", FEW)
                 _follow(owner, f"box{number}")
@@ -82,8 +82,8 @@ def _memory(folder: Path, mails: int) -> int:
             begun = told = time.monotonic()
             while seen < mails + FEEDS * FEW:
                 time.sleep(LOOK_SECONDS)
-                held = _held(running.pid) or held
-                most, most_alone = max(most, held), max(most_alone, _pss(running.pid))
+                most = max(most, _held(running.pid))
+                most_alone = max(most_alone, _pss(running.pid))
                 if time.monotonic() - told > 20:
                     told = time.monotonic()
                     seen = _mails(owner)
@@ -201,10 +201,12 @@ def _family(pid: int) -> list[int]:
 
 
 def _held(pid: int) -> int:
-    """What a process and all that come from it hold; 0 where one came or went meanwhile."""
-    family = _family(pid)
-    held = sum(map(_pss, family))
-    return held if _family(pid) == family else 0
+    """What a process and all that come from it hold, while none comes or goes."""
+    while True:
+        family = _family(pid)
+        held = sum(map(_pss, family))
+        if _family(pid) == family:
+            return held
 
 
 def _pss(pid: int) -> int:

@@ -75,3 +75,14 @@ def test_the_words_of_a_mail_are_asked_once_for_all_its_headers() -> None:
     message = message_from_bytes(b"\n".join(lines), _class=Asked)
     Headers(message).sent_at(b"")
     assert message.decoded == 1
+
+
+@pytest.mark.parametrize(
+    ("charset", "text"),
+    [("cp1251", "Привет, как дела? Новая попытка"), ("koi8_r", "Десятка Анекдотов Дня")],
+)
+def test_letters_that_are_told_leave_a_mail_the_one_it_was(charset: str, text: str) -> None:
+    written = text.encode(charset)
+    headers = Headers(message_from_bytes(b"Subject: " + written + b"\n\nx"))
+    assert headers.text("subject") == text
+    assert headers.identity("subject") == written.decode("cp1252")

@@ -97,6 +97,17 @@ def decoded(content: bytes, charset: str | None = None) -> str:
     told = told_charset(content)
     if told is not None:
         return printable(content.decode(told, "replace"))
+    return decoded_as_ever(content)
+
+
+def decoded_as_ever(content: bytes) -> str:
+    """Bytes as UTF-8 or escaped Japanese, a stray byte as one of Western Windows.
+
+    What identifies a record is read so: each charset that `decoded` learns to tell would make
+    another record of it.
+    """
+    if b"\x1b$" in content and japanese.is_escaped_japanese(content):
+        return printable(japanese.from_escaped(content))
     return printable(content.decode("utf-8", _STRAY))
 
 

@@ -44,6 +44,7 @@ from personal_server.collecting.declarations import declare
 from personal_server.domain.spelling import near_spellings, slips
 from personal_server.domain.word_forms import forms
 from personal_server.settings import Settings
+from personal_server.storage.sql.source_tables import MOST_READ
 
 SAMPLES = 2_000
 WARM_UP = 50
@@ -51,6 +52,10 @@ WARM_UP = 50
 STRETCH = 10
 # Embedded by a model they take minutes.
 RECORDS = 5_000
+RECORDS_HELP = (
+    f"of each server; while `most content` shows {MOST_READ:,} or fewer their texts are read, for"
+    " each answer, and the word index is not asked"
+)
 # A record of every so many is among the granted keys, or holds what is probed for.
 EVERY = 50
 # Both are one token to the model, too, which would else take longer for one of them.
@@ -111,7 +116,7 @@ def main() -> int:
     """Print the table; 1 when a probe tells something."""
     parser = argparse.ArgumentParser(prog="python -m bench.timing_leaks", description=__doc__)
     parser.add_argument("--samples", type=int, default=SAMPLES)
-    parser.add_argument("--records", type=int, default=RECORDS)
+    parser.add_argument("--records", type=int, default=RECORDS, help=RECORDS_HELP)
     parser.add_argument("--model", type=Path, help="a folder with a model: by meaning, too")
     parser.add_argument("--store", choices=STORES, help="the database, if not a file")
     parser.add_argument("--only", default="", help="probes whose name and grant have this pattern")
@@ -265,7 +270,13 @@ class Times:
             self._ask_both()
 
     def ask(self, pairs: int) -> None:
-        """So many pairs; what came too late is in none of them."""
+        """So many pairs, on a connection of their own; what came too late is in none of them.
+
+        While the other server is asked, for minutes on a busy machine, this one ends a connection
+        that says nothing.
+        """
+        self._connection.close()
+        self._connection.connect()
         for _ in range(pairs):
             taken = self._ask_both()
             if len(taken) == len(self._order):

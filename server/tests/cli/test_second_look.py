@@ -54,8 +54,9 @@ def accounts(machine: Machine) -> dict[str, str]:
         return {c.connection_id: c.connector_key for c in snapshot.connections()}
 
 
+@pytest.mark.parametrize("is_named", [False, True])
 def test_a_table_goes_on_where_it_is_once_a_recipe_knows_it(
-    tmp_path: Path, reader: ReaderProcess, monkeypatch: pytest.MonkeyPatch
+    is_named: bool, tmp_path: Path, reader: ReaderProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     machine = Machine(zone=FixedZone("Europe/Berlin"))
     path = tmp_path / "trips_2026-07.csv"
@@ -65,11 +66,13 @@ def test_a_table_goes_on_where_it_is_once_a_recipe_knows_it(
     recipes = tmp_path / "recipes"
     recipes.mkdir()
     (recipes / "rides.toml").write_text(RECIPE)
-    monkeypatch.setattr(reader, "_recipes", recipes)
+    options = ["--recipe", str(recipes / "rides.toml")] if is_named else []
+    if not is_named:
+        monkeypatch.setattr(reader, "_recipes", recipes)
 
-    again = imported(machine, path)
+    again = imported(machine, path, *options)
     (tmp_path / "trips_2026-08.csv").write_text(MORE)
-    later = imported(machine, tmp_path / "trips_2026-08.csv")
+    later = imported(machine, tmp_path / "trips_2026-08.csv", *options)
 
     assert accounts(machine) == before
     assert again["known_as"] == later["known_as"] == ["rides"]
@@ -85,8 +88,21 @@ def test_a_table_goes_on_where_it_is_once_a_recipe_knows_it(
         "2026-07-02T09:30:00Z",
         "2026-08-01T08:00:00Z",
     ]
-    assert "known_as" not in imported(machine, path, "--as", "rides")
+    assert "known_as" not in imported(machine, path, *options, "--as", "rides")
     assert "rides" in accounts(machine).values()
+
+
+@pytest.mark.parametrize("other", ["table", "bank"])
+def test_a_recipe_and_another_source_are_not_both_named(
+    other: str, tmp_path: Path, reader: ReaderProcess
+) -> None:
+    assert reader is not None
+    (tmp_path / "rides.csv").write_text(RIDES)
+    (tmp_path / "rides.toml").write_text(RECIPE)
+    options = ["--recipe", str(tmp_path / "rides.toml"), "--as", other]
+    code, printed = Machine().run("import", tmp_path / "rides.csv", *options)
+    assert code != 0
+    assert printed["error"]["code"] == "recipe_not_alone"
 
 
 def test_what_no_table_held_becomes_the_source_of_its_recipe(

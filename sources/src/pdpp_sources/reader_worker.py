@@ -180,16 +180,19 @@ class ReaderWorker:
         )
 
     def _read_by(self, export: Export, request: Look) -> tuple[Reading, ...]:
-        """Who reads what of an export; other packages are not asked where one of ours is named."""
+        """Who reads what of an export; other packages are not asked where one of ours is named.
+
+        A recipe that is named beside `table` says only in which zone its times are.
+        """
         guidance = Guidance(*request.columns, request.kinds, request.known)
         key = request.connector_key
-        if request.recipe is not None:
+        if request.recipe is not None and key != "table":
             return (reading_by_recipe(export, request.recipes, request.recipe, SOURCES, key),)
         own = source_named(key) if key else None
         if own:
             # the recipes that no package is asked for
             keys = (each.connector_key for each in SOURCES)
-            recipes = recipes_with(self._recipe_texts, keys)[0] if key == "table" else ()
+            recipes = recipes_with(request.recipes, keys)[0] if key == "table" else ()
             return (reading_as(in_zone_of(export, own, recipes), own, guidance),)
         source = source_named(key, self._sources) if key else None
         if source:

@@ -195,6 +195,12 @@ def import_command(
                 "Run `pdpp import PATH`. `pdpp sources` lists what can be imported.",
             )
         form = form or FormatOptions()
+        if form.recipe and form.as_ == "table":
+            raise CommandError(
+                "recipe_not_alone",
+                "A source and a recipe were named; only one of them can read.",
+                "Leave out --as or --recipe.",
+            )
         options, within = table or TableOptions(), program and program.within
         program = program or ProgramOptions()
         ask, is_fed = program.ask, program.fed
@@ -211,7 +217,7 @@ def import_command(
         is_first = not dry_run and owner_zone.known() is None
         opener = None if dry_run else _keeping(chosen, owner_zone, open_ports, is_fed)
         with open_reader() as reader:
-            _check_reader(reader, form.as_)
+            _check_reader(reader, None if form.recipe else form.as_)
             at_terminal = sys.stdin.isatty() and not json
             asks = at_terminal if ask is None else ask
             belongs = asking(at_terminal=at_terminal) if asks else None

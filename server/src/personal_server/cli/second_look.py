@@ -105,7 +105,7 @@ def as_before(
     Raises: ExportError.
     """
     keys = [each.connector_key for each in contents.readings]
-    if wanted.connector_key or wanted.recipe or not _may_be_stored(store, contents):
+    if wanted.connector_key or not _may_be_stored(store, contents):
         return contents, []
     files = {name for reading in contents.readings for name in reading.seen.files}
     try:

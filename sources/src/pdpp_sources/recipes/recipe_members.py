@@ -71,13 +71,32 @@ STREAM = (
         "texts",
         "Names of its files, in which * stands for anything; behind ! of those that are not.",
     ),
-    Member("rows", "text", "JSON Pointer of its rows in a file of JSON; * is any name."),
+    Member(
+        "rows",
+        "text",
+        "JSON Pointer of its rows in a file of JSON, in which * is any name; empty or left out "
+        "where the file itself is the list of rows, or has one on each line.",
+    ),
     Member("within", "text", "The stream in whose rows these rows stand."),
     Member("has", "alternatives", "Columns or members that tell its rows from others."),
-    Member("only", "values", "Of which values a column has one in these rows."),
-    Member("key", "texts", "The fields that tell a record from others; else all of them."),
+    Member(
+        "only",
+        "values",
+        'Values that tell its rows from others: { type = "ride" }; a list names several.',
+    ),
+    Member(
+        "key",
+        "texts",
+        "The fields that tell a record from others; else all of them. Of several some may be "
+        "empty; a row in which all are is left out (bad_record).",
+    ),
     Member("empty", "texts", "Texts that stand for nothing in all its fields: N/A."),
-    Member("repeats", "flag", "Whether rows of one key are several records, in their order."),
+    Member(
+        "repeats",
+        "flag",
+        "Whether each row of one key is a record of its own, as the lines of one order are; else "
+        "only the first is read.",
+    ),
     Member("time", "text", "The field that says when it was."),
     Member("end", "text", "The field that says until when it lasted."),
     Member("title", "text", "The field to show first."),
@@ -86,7 +105,7 @@ STREAM = (
     Member("recipient", "texts", "The fields that say whom it went to."),
     Member("latitude", "text", "The number that says where it was, in degrees north."),
     Member("longitude", "text", "The number that says where it was, in degrees east."),
-    Member("category", "text", "The field that says what a payment was for."),
+    Member("category", "text", "The field that says what a payment was for: groceries, rent."),
     Member(
         "file",
         "text",
@@ -100,7 +119,14 @@ STREAM = (
 FIELD = (
     Member("from", "texts", "Its column, member or JSON Pointer; a list names alternatives."),
     Member("of", "text", "Instead of `from`: the name of what its row stands in.", words=AROUND),
-    Member("is", "text", "What it is.", words=tuple(KINDS)),
+    Member(
+        "is",
+        "text",
+        "What it is; else a text. A text is searched; a word is what many records share, to group "
+        "and filter by; a name (of an author, an artist, a place) is both, and equal whatever the "
+        "case of its letters; a string is only filtered by.",
+        words=tuple(KINDS),
+    ),
     Member("about", "text", "What it means, for people and agents."),
     Member("format", "text", "How a day or an instant is written."),
     Member("zone", "text", "The IANA zone of times that name none."),

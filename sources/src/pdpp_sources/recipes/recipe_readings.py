@@ -24,14 +24,15 @@ def reading_by_recipe(
     sources: Sequence[SourceReader],
     key: str | None = None,
 ) -> Reading:
-    """What the recipe that was named reads of an export; `key` is of a source that was named too.
+    """What the recipe that was named reads of an export; `key` is of a source that was named too,
+    which has to be its own.
 
     Raises: RecipeError; ExportNotRecognized, where it knows none of the files.
     """
-    if key is not None:
+    source = own_recipe(path, texts[path], (each.connector_key for each in sources))
+    if key not in (None, source.connector_key):
         sentence = message("A source and a recipe were named; only one of them can read.")
         raise RecipeError("recipe_not_alone", sentence, message("Leave out --as or --recipe."))
-    source = own_recipe(path, texts[path], (each.connector_key for each in sources))
     claim = source.recognize(export)
     if claim is None:
         patterns = sorted({name for each in source.recipe.streams for name in each.files})

@@ -22,7 +22,7 @@ from pdpp_mcp_server.commands.failures_shown import (
     failure_of,
     print_failure,
 )
-from pdpp_mcp_server.commands.quiet_json import quiet_json
+from pdpp_mcp_server.commands.quiet_texts import quiet_json
 from pdpp_mcp_server.settings import InvalidSetting, StdioSettings, adapter_from_env
 
 T = TypeVar("T")

@@ -11,7 +11,7 @@ import cyclopts
 from pdpp_kernel.errors import PersonalServerError
 from pdpp_kernel.failures import places_of
 from pdpp_kernel.refused_writes import REASON_OF_ERRNO, refusal_of
-from pdpp_mcp_server.commands.quiet_json import quiet_json
+from pdpp_mcp_server.commands.quiet_texts import quiet_json, quiet_lines
 from pdpp_mcp_server.commands.spelled_commands import spelled
 from pdpp_mcp_server.rs_client.credentials import CredentialError
 from pdpp_mcp_server.settings import InvalidSetting
@@ -155,11 +155,6 @@ def print_failure(failure: Failure, *, as_json: bool, out: TextIO, err: TextIO) 
             members["connector_key"] = failure.connector_key
         print(quiet_json({"error": members}), file=out)
         return
-    print(_lines(f"pdpp: {failure.code}: {failure.message}"), file=err)
+    print(quiet_lines(f"pdpp: {failure.code}: {failure.message}"), file=err)
     if failure.next_step:
-        print(_lines(f"  {spelled(failure.next_step)}"), file=err)
-
-
-def _lines(text: str) -> str:
-    """The text, which may quote a server or a file, without what steers a terminal."""
-    return "".join(c if c.isprintable() or c == "\n" else " " for c in text)
+        print(quiet_lines(f"  {spelled(failure.next_step)}"), file=err)

@@ -11,6 +11,7 @@ from datetime import datetime
 from rich.table import Table
 from rich.text import Text
 
+from pdpp_mcp_server.commands.quiet_texts import quiet_lines
 from pdpp_mcp_server.commands.tables import plain
 from pdpp_mcp_server.rs_client.json_values import Json, as_object, compact, objects_in
 
@@ -126,4 +127,4 @@ def group_row(group: Json) -> Json:
 
 def text_lines(text: str) -> Text:
     """Foreign text with its line breaks, and no other control character."""
-    return Text("".join(c if c.isprintable() or c == "\n" else " " for c in text))
+    return Text(quiet_lines(text))

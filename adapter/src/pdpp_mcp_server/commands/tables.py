@@ -17,6 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from pdpp_kernel.values import NANOSECONDS
+from pdpp_mcp_server.commands.quiet_texts import quiet_lines
 from pdpp_mcp_server.commands.spelled_commands import spelled
 
 NO_END = "no end date"
@@ -37,18 +38,12 @@ class PlainConsole(Console):
     ) -> Iterable[Segment]:
         """What is printed, in which no text of others steers the terminal, wherever it stands."""
         for segment in super().render(renderable, options):
-            yield segment if segment.control else _without_controls(segment)
+            text, style, control = segment
+            yield segment if control else Segment(quiet_lines(text), style)
 
     def on_broken_pipe(self) -> None:
         """Whoever reads has enough, as `head` has: no fault, which rich would exit for."""
         raise BrokenPipeError
-
-
-def _without_controls(segment: Segment) -> Segment:
-    text, style, _ = segment
-    if text.isprintable() or text == "\n":
-        return segment
-    return Segment("".join(c if c.isprintable() or c == "\n" else " " for c in text), style)
 
 
 def console(stream: TextIO | None = None) -> Console:

@@ -17,7 +17,7 @@ from anyio.from_thread import BlockingPortal
 from pdpp_mcp_server.commands.exits import print_json
 from pdpp_mcp_server.commands.failures_shown import CommandError
 from pdpp_mcp_server.commands.hits_shown import print_hits
-from pdpp_mcp_server.commands.quiet_json import quiet_json
+from pdpp_mcp_server.commands.quiet_texts import quiet_json
 from pdpp_mcp_server.commands.read_options import OutputFlags, RowFlags, SearchTerms, given, listed
 from pdpp_mcp_server.commands.record_rows import (
     CAPABILITIES,

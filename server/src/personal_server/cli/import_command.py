@@ -222,9 +222,10 @@ def import_command(
             asks = at_terminal if ask is None else ask
             belongs = asking(at_terminal=at_terminal) if asks else None
             run = _Import(
-                reader, wanted, connection, opener, ImportReport(), json, options, is_plain, belongs
+                *(reader, wanted, connection, opener, ImportReport(), json, options, is_plain),
+                belongs=belongs,
+                lists=program.lists,
             )
-            run = replace(run, lists=program.lists)
             done = run.each(whole_exports(archives_first(paths)))
         if json:
             report = done.as_json()

@@ -1,4 +1,4 @@
-"""JSON for a terminal: the same values, and no character of theirs that steers it."""
+"""Texts and JSON for a terminal, with no character that steers it."""
 
 from __future__ import annotations
 
@@ -8,6 +8,13 @@ import re
 from pdpp_mcp_server.safe_text import INVISIBLE, JOINERS
 
 _STEERING = re.compile(f"[{INVISIBLE}\u2028\u2029]")
+
+
+def quiet_lines(text: str) -> str:
+    """Foreign text with its line breaks; each other character that is not printed is a space."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() or c == "\n" else " " for c in text)
 
 
 def quiet_json(value: object, indent: int | None = None) -> str:

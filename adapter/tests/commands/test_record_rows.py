@@ -4,7 +4,7 @@ import io
 
 from rich.console import Console
 
-from pdpp_mcp_server.commands.record_rows import table_of_rows
+from pdpp_mcp_server.commands.record_rows import asked_columns, record_row, table_of_rows
 
 COLUMNS = ("account", "stream", "records", "from", "to", "on pages")
 DAYS = ("2025-01-14", "2026-11-28")
@@ -24,3 +24,25 @@ def test_names_go_on_in_the_next_line_and_nothing_is_cut() -> None:
     letters = "".join(sorted("".join(lines).replace(" ", "")))
     told = [*COLUMNS, *(cell for row in ROWS for cell in row)]
     assert letters == "".join(sorted("".join(told).replace(" ", "")))
+
+
+RIDE = {"number": "7", "began": "2024-07-01T08:00:00.123Z", "route": "x" * 30, "fee": None}
+
+
+def test_a_list_shows_when_first_whatever_the_time_is_called() -> None:
+    row = record_row({"id": "7", "data": RIDE})
+    assert row["when"] == "Mon 2024-07-01 08:00 UTC"
+    assert record_row({"id": "7", "data": RIDE | {"sent_at": "2024-08-01T08:00:00Z"}})["when"] == (
+        "Thu 2024-08-01 08:00 UTC"
+    )
+
+
+def test_every_column_that_was_asked_for_is_there_whatever_the_width() -> None:
+    rows = [record_row({"id": "7", "data": RIDE})]
+    columns, width = asked_columns(rows, ["number", "began", "route", "fee"], 30)
+    assert {"when", "id", *RIDE} == set(columns)
+    out = io.StringIO()
+    cells = [[str(row.get(name) or "") for name in columns] for row in rows]
+    Console(file=out, width=width).print(table_of_rows(columns, cells, width))
+    head = out.getvalue().splitlines()[0].split()
+    assert head == columns

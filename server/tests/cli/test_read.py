@@ -103,6 +103,16 @@ def test_a_grant_is_read_as_an_app_would_read_it(desk: Desk) -> None:
     assert ["Cleo", "1"] in [line.split() for line in desk.out.splitlines()]
 
 
+def test_columns_that_are_asked_for_are_all_shown(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    fields = ["subject", "from_name", "from_address", "body"]
+    assert desk.read("query", "messages", "--fields", ",".join(fields)) == 0
+    assert set(fields) <= set(desk.out.splitlines()[0].split())
+    assert "--fields" not in desk.err
+
+
 def test_what_there_is_more_of_is_told_and_had(desk: Desk) -> None:
     assert desk.read("query", "messages", "--limit", "1") == 0
     assert len(desk.out.splitlines()) == 2

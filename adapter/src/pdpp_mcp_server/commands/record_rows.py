@@ -5,6 +5,7 @@ Source: docs/contract/authorization-server.md 14.4.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 
@@ -20,6 +21,7 @@ CAPABILITIES = "operators"
 NOT_GRANTED = "g=false"
 WHOLE = frozenset({"id", "when", "stream", "records", "from", "to"})
 FOLDED = frozenset({CAPABILITIES, "account", "on pages"})  # names go on in the next line
+_INSTANT = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]{5,18}Z")
 KEY = "id"  # what one needs to open a record has room first
 
 
@@ -27,12 +29,17 @@ def record_row(item: Json) -> Json:
     """A record as a row: when first, what identifies it and its neighbours last."""
     data = as_object(item.get("data"))
     ids = {name: value for name, value in data.items() if name.endswith("_id")}
-    times = {name: value for name, value in data.items() if name.endswith("_at")}
+    times = {n: v for n, v in data.items() if n.endswith("_at") or _is_instant(v)}
     values = {n: v for n, v in data.items() if n not in ids and n not in times and n != "id"}
     # where days are those of UTC, an answer says no local time
-    first = next((v for v in times.values() if isinstance(v, str)), "")
+    named = sorted(times.items(), key=lambda each: not each[0].endswith("_at"))
+    first = next((v for _, v in named if isinstance(v, str)), "")
     when = item.get("when") or utc_minute(first) or None
     return {"when": when, **values, **times, **ids, "id": item.get("id")}
+
+
+def _is_instant(value: object) -> bool:
+    return isinstance(value, str) and _INSTANT.fullmatch(value) is not None
 
 
 def utc_minute(instant: str) -> str:
@@ -85,6 +92,22 @@ def fitting_columns(rows: Sequence[Json], width: int) -> tuple[list[str], list[s
         if width >= 0 or not kept:
             kept.add(name)
     return [n for n in columns if n in kept], [n for n in columns if n not in kept]
+
+
+def asked_columns(rows: Sequence[Json], asked: Sequence[str], width: int) -> tuple[list[str], int]:
+    """The columns with all that were asked for, and the width that they take, or that there is.
+
+    Rule: what was asked for is cut or goes beyond the line, but is there.
+    """
+    there = {name for row in rows for name in row}
+    wanted = {name for name in asked if name in there} | set(columns_of(rows))
+    columns = [name for name in dict.fromkeys(n for row in rows for n in row) if name in wanted]
+    least = 0
+    for name in columns:
+        longest = max(len(name), *(len(cell_text(row.get(name))) for row in rows))
+        room = longest if name in WHOLE else min(longest, max(len(name), CELL_CHARS))
+        least += 2 + room
+    return columns, max(width, least)
 
 
 def cell_text(value: object) -> str:

@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from http import HTTPStatus
 
 from anyio.from_thread import BlockingPortal
@@ -21,6 +22,7 @@ from pdpp_mcp_server.commands.quiet_texts import quiet_json
 from pdpp_mcp_server.commands.read_options import OutputFlags, RowFlags, SearchTerms, given, listed
 from pdpp_mcp_server.commands.record_rows import (
     CAPABILITIES,
+    asked_columns,
     cell_text,
     field_rows,
     fitting_columns,
@@ -120,14 +122,17 @@ class TerminalReading:
             if cursor is None or most == 0:
                 return
 
-    def print_rows(self, body: Json, rows: Sequence[Json], columns: Sequence[str]) -> None:
-        """The answer as it came, or its rows for programs or people."""
+    def print_rows(
+        self, body: Json, rows: Sequence[Json], columns: Sequence[str], width: int | None = None
+    ) -> None:
+        """The answer as it came, or its rows for programs or people, in lines of such a width."""
         if self.flags.json:
             print_json(body)
         elif self.flags.jsonl:
             _print_lines(rows)
         elif rows:
             out = console()
+            out.width = width or out.width
             cells = [[cell_text(row.get(name)) for name in columns] for row in rows]
             out.print(table_of_rows(columns, cells, out.width))
 
@@ -145,7 +150,10 @@ class TerminalReading:
     def query(self, stream: str, fields: str | None, sort: str | None, which: RowFlags) -> None:
         """Print records of a stream."""
         asked = [*which.asked(), *listed("fields", fields), *given(sort=sort), *self.zone()]
-        self.print_list(records_path(stream), asked, which, _show_records)
+        show = partial(_show_asked, [value for _, value in listed("fields", fields)])
+        self.print_list(
+            records_path(stream), asked, which, show if fields is not None else _show_records
+        )
 
     def search(self, terms: SearchTerms, which: RowFlags, show: ShowRows | None = None) -> bool:
         """Print what a search finds; whether there was anything to search."""
@@ -197,6 +205,13 @@ def _show_records(reading: TerminalReading, rows: Sequence[Json]) -> None:
         words().print(
             f"Columns not shown: {', '.join(left)}. Choose columns with --fields, or use --json."
         )
+
+
+def _show_asked(asked: Sequence[str], reading: TerminalReading, rows: Sequence[Json]) -> None:
+    shown = [record_row(each) for each in rows]
+    if shown:
+        columns, width = asked_columns(shown, asked, console().width)
+        reading.print_rows({}, shown, columns, width)
 
 
 def _show_hits(_: TerminalReading, rows: Sequence[Json]) -> None:

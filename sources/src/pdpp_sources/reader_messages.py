@@ -167,7 +167,7 @@ class SeenReading(Message):
     """One source, and its part of the path; `files` names what it reads.
 
     Shapes: `columns` of tables, and `full_name` with what the name of the file says of when it is;
-        other sources have none.
+        other sources have none; `package` is that of the reader, if it is not ours.
     """
 
     connector_key: str
@@ -180,6 +180,7 @@ class SeenReading(Message):
     total_bytes: int
     columns: list[SeenColumn] = []
     full_name: str = ""
+    package: str | None = None
 
 
 class RecipeInside(Message):

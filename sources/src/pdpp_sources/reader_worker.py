@@ -300,6 +300,7 @@ def _seen(reading: Reading) -> SeenReading:
             for stream, c in columns
         ],
         reading.source.full_name if isinstance(reading.source, FittedTable) else "",
+        reading.source.package if isinstance(reading.source, OutsideReader) else None,
     )
 
 

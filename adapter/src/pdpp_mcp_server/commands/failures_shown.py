@@ -78,13 +78,17 @@ def unknown_source(keys: Iterable[str]) -> CommandError:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """What is printed of an error; `connector_key` is the source that it is about, if it is."""
+    """What is printed of an error; `connector_key` is the source that it is about, if it is.
+
+    Shapes: `errors` are all that is wrong with a document, each with its place.
+    """
 
     code: str
     message: str
     next_step: str = ""
     status: int | None = None
     connector_key: str = ""
+    errors: tuple[Mapping[str, str], ...] = ()
 
     @property
     def exit_code(self) -> int:
@@ -103,7 +107,8 @@ def failure_of(error: Exception) -> Failure:
             return Failure(error.code, error.message, error.next_step)
         case PersonalServerError():
             about = str(error.members.get("connector_key") or "")
-            return Failure(error.code, error.text, _next_step(error), error.status, about)
+            step, errors = _next_step(error), _errors(error)
+            return Failure(error.code, error.text, step, error.status, about, errors)
         case cyclopts.CycloptsError():
             return _misused(error)
         case InvalidSetting():
@@ -128,6 +133,12 @@ def _misused(error: cyclopts.CycloptsError) -> Failure:
     return Failure("usage", sentence, f"See `{command} --help`.")
 
 
+def _errors(error: PersonalServerError) -> tuple[Mapping[str, str], ...]:
+    """All that an error lists as `{path, message}`."""
+    listed = error.members.get("errors")
+    return tuple(cast("list[Mapping[str, str]]", listed)) if isinstance(listed, list) else ()
+
+
 def _next_step(error: PersonalServerError) -> str:
     """The error's own next step, or what there is to choose from."""
     step = error.members.get("next_step")
@@ -148,13 +159,17 @@ def _one_line(text: str) -> str:
 def print_failure(failure: Failure, *, as_json: bool, out: TextIO, err: TextIO) -> None:
     """`pdpp: CODE: sentence` and the next step on `err`; with `--json` an object on `out`."""
     if as_json:
-        members = {"code": failure.code, "message": failure.message}
+        members: dict[str, object] = {"code": failure.code, "message": failure.message}
         if failure.next_step:
             members["next_step"] = failure.next_step
         if failure.connector_key:
             members["connector_key"] = failure.connector_key
+        if failure.errors:
+            members["errors"] = failure.errors
         print(quiet_json({"error": members}), file=out)
         return
     print(quiet_lines(f"pdpp: {failure.code}: {failure.message}"), file=err)
+    for each in failure.errors:
+        print(quiet_lines(f"  {each['path'] or '/'}: {each['message']}"), file=err)
     if failure.next_step:
         print(quiet_lines(f"  {spelled(failure.next_step)}"), file=err)

@@ -420,7 +420,11 @@ class _Path:
         except PersonalServerError as error:
             if error.status >= 500:
                 raise
-            self._fail(failure_of(error))
+            failure, package = failure_of(error), reading.seen.package
+            if package is not None and not failure.next_step:
+                step = f"What is wrong stands in the package {package}: mend or remove it."
+                failure = replace(failure, next_step=step)
+            self._fail(failure)
 
     def _report(self, reading: ProcessReading, contents: PathContents) -> Data:
         opener = self.command.open_ports

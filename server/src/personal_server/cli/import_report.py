@@ -62,7 +62,11 @@ class ImportReport:
 
 def _failure_json(path: Path, failure: Failure) -> Data:
     facts = {"path": str(path), "code": failure.code, "message": failure.message}
-    more = {"next_step": failure.next_step, "connector_key": failure.connector_key}
+    more = {
+        "next_step": failure.next_step,
+        "connector_key": failure.connector_key,
+        "errors": list(failure.errors),
+    }
     return facts | {name: value for name, value in more.items() if value}
 
 

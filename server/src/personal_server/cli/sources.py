@@ -40,17 +40,19 @@ def sources(
     require_own_files(folder)  # recipes of somebody else describe nothing of ours
     with ReaderProcess(CostlyPlaces(), recipes=folder / RECIPES) as reader:
         all_sources = known_sources(reader)
-    chosen = all_sources.sources if key is None else [known_source(key, all_sources)]
-    if json:
-        print_json([source_json(source, fields=key is not None) for source in chosen])
-    elif key is None:
-        print_sources(chosen, console())
-    else:
-        print_source(chosen[0], console())
-    for reader_of_others in all_sources.unusable:
-        _print_unusable(reader_of_others)
-    for recipe in all_sources.unusable_recipes:
-        words().print(plain(parse_text(recipe.sentence)), soft_wrap=True)
+    try:
+        chosen = all_sources.sources if key is None else [known_source(key, all_sources)]
+        if json:
+            print_json([source_json(source, fields=key is not None) for source in chosen])
+        elif key is None:
+            print_sources(chosen, console())
+        else:
+            print_source(chosen[0], console())
+    finally:  # also where the source that was asked for is one of these
+        for reader_of_others in all_sources.unusable:
+            _print_unusable(reader_of_others)
+        for recipe in all_sources.unusable_recipes:
+            words().print(plain(parse_text(recipe.sentence)), soft_wrap=True)
 
 
 def known_source(key: str, all_sources: KnownSources) -> KnownSource:

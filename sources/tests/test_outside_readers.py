@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from pdpp_kernel.source_item import SourceRecord
+from pdpp_kernel.source_item import Skipped, SourceRecord
 from pdpp_kernel.system.landlock import version
 from pdpp_sources import started_process
-from pdpp_sources.common.errors import ExportNotRecognized, ExportTooCostly
+from pdpp_sources.common.errors import ExportError, ExportNotRecognized, ExportTooCostly
 from pdpp_sources.common.export import open_export
 from pdpp_sources.outside_readers import outside_readers
 from pdpp_sources.reader_process import CostlyPlaces, ReaderProcess, Wanted
@@ -151,10 +151,10 @@ def test_an_error_while_it_looks_counts_as_not_its_own(packages: Path, viewings:
     with ReaderProcess(CostlyPlaces()) as process:
         (reading,) = process.look(viewings, Wanted()).readings
         assert reading.connector_key.startswith("table")
-        (fault,) = process.faults
+        (fault,) = process.package_faults
         assert fault.startswith("viewings_reader 1.0: KeyError in viewings_reader.py, line ")
         process.look(viewings, Wanted("table"))
-        assert process.faults == [fault]
+        assert process.package_faults == [fault]
 
 
 def test_what_fails_is_told_also_where_nobody_reads_the_file(
@@ -166,7 +166,7 @@ def test_what_fails_is_told_also_where_nobody_reads_the_file(
     with ReaderProcess(CostlyPlaces()) as process:
         with pytest.raises(ExportNotRecognized):
             process.look(path, Wanted())
-        assert process.faults[0].startswith("viewings_reader 1.0: ModuleNotFoundError in ")
+        assert process.package_faults[0].startswith("viewings_reader 1.0: ModuleNotFoundError in ")
 
 
 def test_one_that_ends_the_process_costs_no_source_that_is_named(
@@ -187,3 +187,41 @@ def test_in_this_process_it_reads_the_same(packages: Path, viewings: Path) -> No
     with open_export(viewings) as export:
         (reading,) = readings(export, sources=with_outside(readers))
         assert len(list(reading.items())) == 2
+
+
+FAILING_AT_HEAT = TEMPLATE.replace(
+    "    title = one_line(cells[0])\n",
+    "    title = one_line(cells[0])\n    if title == 'Heat': raise ValueError('a secret')\n",
+)
+
+
+def test_an_error_while_it_reads_is_its_own_and_costs_no_other_entry(
+    packages: Path, viewings: Path, tmp_path: Path
+) -> None:
+    assert FAILING_AT_HEAT != TEMPLATE
+    install(packages, FAILING_AT_HEAT)
+    costly = CostlyPlaces(tmp_path / "places.json")
+    with ReaderProcess(costly) as process:
+        (reading,) = process.look(viewings, Wanted()).readings
+        first, second = reading.items()
+        assert isinstance(first, SourceRecord)
+        assert isinstance(second, Skipped)
+        assert second.code == "reader_failed"
+        assert "viewings_reader 1.0" in second.reason
+        assert process.faults == []
+        (fault,) = process.package_faults
+        assert fault.startswith("viewings_reader 1.0: ValueError in viewings_reader.py, line ")
+    assert costly.known() == ()  # one that was mended is tried again
+
+
+def test_one_that_fails_before_its_first_file_is_refused_with_its_package(
+    packages: Path, viewings: Path
+) -> None:
+    failing = TEMPLATE.replace("return beginning_at(", "raise KeyError('a secret')\n        (")
+    install(packages, failing)
+    with ReaderProcess(CostlyPlaces()) as process:
+        (reading,) = process.look(viewings, Wanted()).readings
+        with pytest.raises(ExportError) as refused:
+            list(reading.items())
+        assert refused.value.code == "export_reader_failed"
+        assert "viewings_reader 1.0" in refused.value.sentence

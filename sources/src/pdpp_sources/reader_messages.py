@@ -58,7 +58,8 @@ class KnownTable(msgspec.Struct, array_like=True, frozen=True):
 class Look(Message):
     """Say who reads what of a path.
 
-    `costly` are the places not to be tried again; `copies` the files read in place of others;
+    `costly` are the places not to be tried again, `failed` those where the reader met an error of
+    its own; `copies` the files read in place of others;
     `further_parts` of an export that was cut into archives; `within` the folder to stay in;
     `kinds` what the owner says of the columns of a table, by their names; `known` is what is
     stored of that table; `beneath` the folder to which reading is restricted instead of the path;
@@ -79,6 +80,7 @@ class Look(Message):
     beneath: str | None = None
     recipes: dict[str, str | None] = {}
     recipe: str | None = None
+    failed: list[str] = []
 
 
 class Read(Message):

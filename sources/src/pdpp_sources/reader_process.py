@@ -67,7 +67,7 @@ from pdpp_sources.reader_messages import (
     SkippedItem,
     UnusableRecipe,
 )
-from pdpp_sources.reader_refusals import refusal, too_costly
+from pdpp_sources.reader_refusals import reader_failed, refusal, too_costly, with_package
 from pdpp_sources.started_process import started_process
 
 WORKER = "pdpp_sources.reader_worker"
@@ -180,7 +180,9 @@ class ReaderProcess:
         self._child_for_texts: _Child | None = None
         self._copied = ExitStack()
         self._copies: dict[Path, dict[str, str]] = {}
+        self._failed: dict[Place, None] = {}  # tried again by the next import: code may be mended
         self.faults: list[str] = []  # errors of its own that it met, of which none was expected
+        self.package_faults: list[str] = []  # the same of readers of other packages, with these
         self.unusable_recipes: list[UnusableRecipe] = []  # of the owner's, at the last look
         self.recipes_inside: list[RecipeInside] = []  # of the export that was looked at last
         self.used_zone = False  # whether the last reading had times without a zone
@@ -216,6 +218,7 @@ class ReaderProcess:
                 None if self._beneath is None else str(self._beneath),
                 self._recipe_texts(instructions.recipe, instructions.recipe_text),
                 None if instructions.recipe is None else str(instructions.recipe),
+                [str(place) for place in self._failed],
             )
             try:
                 reply = self._running_for(request).ask(request)
@@ -224,12 +227,12 @@ class ReaderProcess:
                 continue
             match reply:
                 case Seen():
-                    self.faults += reply.faults
+                    self.package_faults += reply.faults
                     self.recipes_inside = reply.recipes_inside
                     self.unusable_recipes = reply.unusable_recipes
                     return self._contents(path, instructions, reply)
                 case Refused():
-                    self.faults += reply.faults
+                    self.package_faults += reply.faults
                     self.recipes_inside = reply.recipes_inside
                     raise refusal(reply)
                 case Misguided():
@@ -239,18 +242,18 @@ class ReaderProcess:
 
     def items(self, reading: ProcessReading, start: int) -> Iterator[SourceItem]:
         """The items of a reading from a place on, read again behind what ended the process."""
-        at, items_given, ends = start, 0, 0
+        at, items_given, ends, package = start, 0, 0, reading.seen.package
         self.used_zone = False
         while True:
             try:
                 for item in self._running().items(Read(reading.number, at), skip=items_given):
                     at, items_given = item.position, items_given + 1 if item.position == at else 1
-                    yield item
+                    yield item if package is None else with_package(item, package)
             except _Ended as ended:
                 ends += 1
-                self._learn(ended)
+                self._learn(ended, package)
                 if ends > MOST_ENDS:
-                    raise too_costly() from None
+                    raise (reader_failed(package) if ended.fault else too_costly()) from None
                 self._find_again(reading)
             else:
                 self.used_zone = self._running().used_zone
@@ -338,14 +341,22 @@ class ReaderProcess:
         if [reading.connector_key for reading in readings] != [reading.connector_key]:
             raise too_costly()
 
-    def _learn(self, ended: _Ended) -> None:
-        """Keep the place. Raises: ExportTooCostly, where there is none, or it is no news."""
+    def _learn(self, ended: _Ended, package: str | None = None) -> None:
+        """Keep the place.
+
+        Raises: ExportTooCostly, ExportReaderFailed, where there is none, or it is no news.
+        """
         self._child = None
-        if ended.fault is not None:
+        if ended.fault is not None and package is not None:
+            self.package_faults.append(f"{package}: {ended.fault}")
+        elif ended.fault is not None:
             self.faults.append(ended.fault)
-        if ended.place is None or ended.place in self._costly.known():
-            raise too_costly() from None
-        self._costly.add(ended.place)
+        if ended.place is None or ended.place in (*self._failed, *self._costly.known()):
+            raise (reader_failed(package) if ended.fault else too_costly()) from None
+        if ended.fault is None:
+            self._costly.add(ended.place)
+        else:
+            self._failed[ended.place] = None
 
     def _running(self) -> _Child:
         """The process; another where that one has ended, or has more to say than was asked for."""
@@ -414,7 +425,7 @@ class ProcessReading:
         return self.seen.fingerprint
 
     def items(self, start: int = 0) -> Iterator[SourceItem]:
-        """What the source yields from a place on. Raises: ExportTooCostly."""
+        """What the source yields from a place on. Raises: ExportTooCostly, ExportReaderFailed."""
         return self.process.items(self, start)
 
     def looked_again(self, known: KnownTable | None = None) -> ProcessReading:

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
-from pdpp_kernel.texts import parse_text
+from pdpp_kernel.source_item import Skipped, SourceItem
+from pdpp_kernel.texts import message, parse_text
 from pdpp_sources.common.errors import (
     ExportError,
     ExportNotFound,
     ExportNotRecognized,
+    ExportReaderFailed,
     ExportTooCostly,
     ExportTruncated,
     ExportUnreadable,
     ExportUnsafe,
     RecipeError,
 )
+from pdpp_sources.common.resume_point import READER_FAILED
 from pdpp_sources.reader_messages import Refused
 
 _REFUSALS: Mapping[str, type[ExportError]] = {
@@ -47,3 +51,32 @@ def too_costly() -> ExportTooCostly:
             "one by one, or download the export again."
         ),
     )
+
+
+def reader_failed(package: str | None) -> ExportReaderFailed:
+    """An error in the reader itself, of another package where one is named, ended the reading."""
+    if package is None:
+        return ExportReaderFailed(
+            "An error in the program ended the reading of this export.",
+            "The records read so far are stored. Report the error that is printed with this.",
+        )
+    return ExportReaderFailed(
+        message(
+            "An error in the reader of the package %(package)s ended the reading of this export.",
+            package=package,
+        ),
+        (
+            "The records read so far are stored. Mend the reader or remove the package; "
+            "with --as another source reads the export."
+        ),
+    )
+
+
+def with_package(item: SourceItem, package: str) -> SourceItem:
+    """An item of a reader of another package, which is named where it failed."""
+    if not isinstance(item, Skipped) or item.code != READER_FAILED:
+        return item
+    reason = message(
+        "an error in the reader of the package %(package)s ended reading here", package=package
+    )
+    return replace(item, reason=reason)

@@ -152,7 +152,8 @@ class ReaderWorker:
 
     def _look(self, request: Look) -> Message:
         self._read_only(tuple(_places(request)))
-        BOOKMARK.watch(self._slate, map(parse_place, request.costly))
+        failed = map(parse_place, request.failed)
+        BOOKMARK.watch(self._slate, map(parse_place, request.costly), failed)
         self._opened.close()
         # one that was named is read by alone
         self._take_recipes(request.recipes if request.recipe is None else {})

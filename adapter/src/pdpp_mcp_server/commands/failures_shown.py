@@ -37,6 +37,7 @@ EXIT_OF_CODE: Mapping[str, int] = {
     "export_truncated": 65,
     "export_unsafe": 65,
     "export_too_costly": 65,
+    "export_reader_failed": 65,
     "export_not_recognized": 65,
     "invalid_provider_url": 64,
     "metadata_failure": 69,

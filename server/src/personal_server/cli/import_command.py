@@ -314,6 +314,9 @@ class _Import:
             while self.reader.faults:
                 fault = self.reader.faults.pop()
                 words().print(f"  Internal error while reading; please report it: {fault}.")
+            while self.reader.package_faults:
+                fault = self.reader.package_faults.pop()
+                words().print(plain(f"  A reader of another package failed: {fault}."))
         for unusable in self.reader.unusable_recipes:
             words().print(plain(f"  {parse_text(unusable.sentence)}"), soft_wrap=True)
         return self.done

@@ -57,6 +57,7 @@ DAMAGE = frozenset(
         "empty_statement",
         "too_large",
         "too_costly",
+        "reader_failed",
         "unreadable_folder",
         "unreadable_part",
     }

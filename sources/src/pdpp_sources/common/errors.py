@@ -50,6 +50,12 @@ class ExportTooCostly(ExportError):
     code = "export_too_costly"
 
 
+class ExportReaderFailed(ExportError):
+    """An error in a reader itself ended its reading."""
+
+    code = "export_reader_failed"
+
+
 class ExportNotRecognized(ExportError):
     """No source knows this content."""
 

@@ -1,22 +1,26 @@
 """Where the reader of this process stands, and the places that it must not try again.
 
 Files come from strangers, so they are read in a process of its own (`sources/reader_process.py`),
-which is ended when one entry takes too long or too much. What it was at then is where the next
-process resumes: that one is told, reports the entry as too costly, and reads on behind it.
+which is ended when one entry takes too long or too much, or meets an error of the reader's own.
+What it was at then is where the next process resumes: that one is told, reports the entry, and
+reads on behind it.
 Where nobody watches, nothing is noted.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Literal, Protocol, cast
+from typing import Final, Literal, Protocol, cast
 
 from pdpp_kernel.texts import message
 from pdpp_sources.common.errors import BadRecord
 
 Step = Literal["looking", "beginning", "entry", "after"]
+End = Literal["too_costly", "reader_failed"]
+TOO_COSTLY: Final = "too_costly"
+READER_FAILED: Final = "reader_failed"
 STEPS: tuple[Step, ...] = ("looking", "beginning", "entry", "after")
 
 
@@ -77,23 +81,30 @@ class Bookmark:
 
     def __init__(self) -> None:
         self._watcher: Watcher | None = None
-        self._costly: frozenset[Place] = frozenset()
-        self._here: frozenset[tuple[Step, int]] = frozenset()
+        self._ends: Mapping[Place, End] = {}
+        self._here: Mapping[tuple[Step, int], End] = {}
         self._begin = 0
 
-    def watch(self, watcher: Watcher | None, costly: Iterable[Place]) -> None:
-        """From now on tell the watcher every place, and give up at the costly ones."""
-        self._watcher, self._costly = watcher, frozenset(costly)
+    def watch(
+        self, watcher: Watcher | None, costly: Iterable[Place], failed: Iterable[Place] = ()
+    ) -> None:
+        """From now on tell the watcher every place, and give up at those that ended a reader.
+
+        Shapes: `costly` took too much, at `failed` the reader met an error of its own.
+        """
+        ends: dict[Place, End] = dict.fromkeys(costly, TOO_COSTLY)
+        ends.update((place, READER_FAILED) for place in failed)
+        self._watcher, self._ends = watcher, ends
 
     def looking_at(self, file: MarkedFile) -> None:
-        """It asks what a file is. Raises: BadRecord, if that was too costly before."""
+        """It asks what a file is. Raises: BadRecord, if that ended a reader before."""
         self._enter(file, "looking")
 
     @contextmanager
     def judging(self, file: MarkedFile) -> Generator[None]:
         """Whatever is read meanwhile is part of one look at that file, in the time of one entry.
 
-        Raises: BadRecord, if that was too costly before.
+        Raises: BadRecord, if that ended a reader before.
         """
         self.looking_at(file)
         watcher, self._watcher = self._watcher, None
@@ -103,15 +114,15 @@ class Bookmark:
             self._watcher = watcher
 
     def beginning(self, file: MarkedFile) -> None:
-        """It begins to read a file. Raises: BadRecord, if that was too costly before."""
+        """It begins to read a file. Raises: BadRecord, if that ended a reader before."""
         self._enter(file, "beginning")
 
     def entry(self, position: int) -> None:
-        """It reads the entry at a position. Raises: BadRecord, if that was too costly before."""
+        """It reads the entry at a position. Raises: BadRecord, if that ended a reader before."""
         self._stand("entry", position - self._begin)
 
     def after(self, position: int) -> None:
-        """It reads on after that entry. Raises: BadRecord, if that was too costly before."""
+        """It reads on after that entry. Raises: BadRecord, if that ended a reader before."""
         self._stand("after", position - self._begin)
 
     def goes_on(self) -> None:
@@ -122,15 +133,19 @@ class Bookmark:
     def _enter(self, file: MarkedFile, step: Step) -> None:
         if self._watcher is not None:
             fingerprint, self._begin = file.fingerprint, file.offset
-            self._here = frozenset((p.step, p.at) for p in self._costly if p.file == fingerprint)
+            self._here = {
+                (place.step, place.at): end
+                for place, end in self._ends.items()
+                if place.file == fingerprint
+            }
             self._watcher.file(fingerprint)
             self._stand(step, 0)
 
     def _stand(self, step: Step, at: int) -> None:
         if self._watcher is None:
             return
-        if self._here and (step, at) in self._here:
-            raise BadRecord("too_costly", _REASONS[step])
+        if self._here and (end := self._here.get((step, at))):
+            raise BadRecord(end, _REASONS[step] if end == TOO_COSTLY else _FAILED)
         self._watcher.stands(step, at)
 
 
@@ -140,5 +155,6 @@ _REASONS: dict[Step, str] = {
     "entry": message("reading the file would take too long or too much memory"),
     "after": message("reading the rest of this file would take too long or too much memory"),
 }
+_FAILED = message("an error in the reader itself ended reading here")
 
 BOOKMARK = Bookmark()

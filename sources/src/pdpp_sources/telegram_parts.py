@@ -29,7 +29,7 @@ _CHAT = re.compile(
     re.DOTALL,
 )
 _BEFORE_MESSAGES = re.compile(rb'"messages"\s*:\s*\Z')
-_LONGEST_CHAT_BYTES = 16 * 1024
+_LOOKED_AT_BYTES, _LONGEST_CHAT_BYTES = 128 * 1024, 16 * 1024
 _READ = frozenset({"about", "chats", "left_chats"})
 
 
@@ -97,7 +97,7 @@ def _without_messages(member: ExportMember) -> Iterator[int]:
     buffer, begin, is_more = b"", 0, True
     with member.open() as stream:
         while is_more:
-            chunk = stream.read(_CHUNK_BYTES)
+            chunk = stream.read(_LOOKED_AT_BYTES)
             is_more = bool(chunk)
             buffer += chunk
             # What begins further on is looked at again with the bytes behind it.

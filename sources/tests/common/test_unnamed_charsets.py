@@ -1,7 +1,7 @@
 import pytest
 
-from pdpp_sources.common.text import decoded
-from pdpp_sources.common.unnamed_charsets import told_charset
+from pdpp_sources.common.text import decoded, decoded_as_named
+from pdpp_sources.common.unnamed_charsets import decoded_by_letters, told_charset
 
 
 @pytest.mark.parametrize(
@@ -24,8 +24,13 @@ def test_bytes_of_a_charset_that_nobody_named_are_told_by_their_letters(
     charset: str, text: str
 ) -> None:
     assert told_charset(text.encode(charset)) == charset
-    assert decoded(text.encode(charset)) == text
-    assert decoded(text.encode(charset), "DEFAULT_CHARSET") == text
+    assert decoded_as_named(text.encode(charset), "DEFAULT_CHARSET") is None
+    assert decoded_by_letters(text.encode(charset)) == text
+
+
+def test_a_line_of_a_file_is_never_told_by_its_letters() -> None:
+    lines = ["Новая попытка входа", "Привет"]
+    assert [decoded(line.encode("cp1251")) for line in lines] == ["Íîâàÿ ïîïûòêà âõîäà", "Ïðèâåò"]
 
 
 @pytest.mark.parametrize(
@@ -49,4 +54,5 @@ def test_western_letters_and_damaged_utf_8_are_none_of_these(content: bytes) -> 
 
 def test_japanese_letters_without_escapes_are_not_of_the_charset_of_escapes() -> None:
     text = "専門 いつまで営業できるかわかりません"
-    assert decoded(text.encode("cp932"), "iso-2022-jp") == text
+    assert decoded_as_named(text.encode("cp932"), "iso-2022-jp") is None
+    assert decoded_by_letters(text.encode("cp932")) == text

@@ -66,12 +66,16 @@ def printable_within(value: Json) -> Json:
 
 
 def decoded(content: bytes, charset: str | None = None) -> str:
-    """Bytes as text: by the charset named, else UTF-8, else the one that their letters tell.
+    """Bytes as text: by the charset named, else UTF-8, a stray byte as one of Western Windows."""
+    text = decoded_as_named(content, charset)
+    return printable(content.decode("utf-8", _STRAY)) if text is None else text
 
-    A stray byte in UTF-8, and in what tells nothing, is one of Western Windows. Where the charset
-    named is known, a byte that is none of it costs one character.
 
-    What is called Western but is whole UTF-8 is UTF-8: programs name the charset they expected.
+def decoded_as_named(content: bytes, charset: str | None = None) -> str | None:
+    """Bytes as text by the charset named, else UTF-8; `None` where neither has all of it.
+
+    Where the charset named is known, a byte that is none of it costs one character. What is called
+    Western but is whole UTF-8 is UTF-8: programs name the charset they expected.
     """
     codec = codec_named(charset)
     if codec in japanese.ESCAPED and b"\x1b" not in content and not content.isascii():
@@ -92,23 +96,7 @@ def decoded(content: bytes, charset: str | None = None) -> str:
             return printable(content.decode(codec, "replace"))
         except (LookupError, ValueError):
             pass
-    from pdpp_sources.common.unnamed_charsets import told_charset  # noqa: PLC0415 (few need it)
-
-    told = told_charset(content)
-    if told is not None:
-        return printable(content.decode(told, "replace"))
-    return decoded_as_ever(content)
-
-
-def decoded_as_ever(content: bytes) -> str:
-    """Bytes as UTF-8 or escaped Japanese, a stray byte as one of Western Windows.
-
-    What identifies a record is read so: each charset that `decoded` learns to tell would make
-    another record of it.
-    """
-    if b"\x1b$" in content and japanese.is_escaped_japanese(content):
-        return printable(japanese.from_escaped(content))
-    return printable(content.decode("utf-8", _STRAY))
+    return None
 
 
 def unescaped(text: str) -> str:

@@ -12,6 +12,8 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from pdpp_sources.common.text import decoded, printable
+
 # So much of a text says what it is.
 _LOOKED_AT_BYTES = 20_000
 _HIGH = re.compile(rb"[\x80-\xff]")
@@ -81,6 +83,15 @@ _CYRILLIC = (
     ("koi8_r", re.compile(rb"[\xc0-\xff\xa3\xb3]"), re.compile(rb"[\xc0-\xdf]")),
     ("cp1251", re.compile(rb"[\xc0-\xff\xa8\xb8]"), re.compile(rb"[\xe0-\xff]")),
 )
+
+
+def decoded_by_letters(content: bytes) -> str:
+    """A text that is no UTF-8 and whose charset nobody named, read whole.
+
+    Not for a line of a file or what identifies a record: a short one tells less than a long one.
+    """
+    told = told_charset(content)
+    return decoded(content) if told is None else printable(content.decode(told, "replace"))
 
 
 def told_charset(content: bytes) -> str | None:

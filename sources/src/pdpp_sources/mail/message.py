@@ -16,7 +16,7 @@ from email.utils import parsedate_tz
 from typing import cast
 
 from pdpp_sources.common.html_text import read_html
-from pdpp_sources.common.text import decoded, one_line, printable
+from pdpp_sources.common.text import decoded_as_named, one_line, printable
 from pdpp_sources.mail.addresses import Address, parse_addresses
 from pdpp_sources.mail.encoded_words import decode_words
 from pdpp_sources.mail.raw_headers import (
@@ -300,7 +300,13 @@ def _read_leaf(mail: MailText, part: Message, body: Body, *, speaks: bool) -> No
     sent_along = part.get_content_disposition() == "attachment"
     is_text = kind in ("text/plain", "text/html") and not sent_along
     if is_text and (speaks or filename is None):
-        text = decoded(_content(part), _charset(part))
+        text = decoded_as_named(_content(part), _charset(part))
+        if text is None:
+            from pdpp_sources.common.unnamed_charsets import (  # noqa: PLC0415 (few need it)
+                decoded_by_letters,
+            )
+
+            text = decoded_by_letters(_content(part))
         if kind == "text/html":
             page = read_html(text)
             body.texts, body.links, body.links_are_cut = [page.text], page.links, page.is_cut

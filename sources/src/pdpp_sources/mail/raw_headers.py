@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from email.message import Message
 from weakref import WeakKeyDictionary
 
-from pdpp_sources.common.text import codec_named, decoded, decoded_as_ever
+from pdpp_sources.common.text import codec_named, decoded
 from pdpp_sources.mail.encoded_words import ENCODED_WORD
 
 _SOUND = rb"(?:[!-9;-~]{1,200}:|[ \t]|>?From )[^\n]*\n"
@@ -74,7 +74,7 @@ def unfolded(value: str) -> str:
 
 def plainly_decoded(value: str) -> str:
     """A header's bytes as UTF-8, else Western, whatever its message says."""
-    return value if value.isascii() else decoded_as_ever(_bytes_of(value))
+    return value if value.isascii() else decoded(_bytes_of(value))
 
 
 def decoded_raw(value: str, message: Message) -> str:

@@ -32,6 +32,13 @@ def test_words_that_people_typed_stand_for_nothing() -> None:
     assert left_out("Ada created group x", is_marked=True) is None
 
 
+def test_a_caption_stands_below_what_was_left_out() -> None:
+    assert left_out("<Media omitted>\nAt the lake", is_marked=False) == LeftOut()
+    assert left_out("image omitted\nAt the lake", is_marked=True) == LeftOut(mime_type="image/*")
+    assert left_out("<div>\n</div>", is_marked=False) is None
+    assert left_out("At the lake\n<Media omitted>", is_marked=False) is None
+
+
 def test_polls_and_places_are_sent_by_people() -> None:
     assert is_sent_by_a_person("POLL:\nWhen?")
     assert is_sent_by_a_person("Location: https://maps.google.com/?q=1,2")

@@ -14,6 +14,8 @@ from pdpp_sources.common.attachments import kind_of
 
 MARK = "\u200e"
 _IN_BRACKETS = re.compile(r"<([^<>\n]{3,50})>")
+# With a caption below it; anything else in brackets there is as well what somebody wrote.
+_ABOVE_CAPTION = re.compile(r"<[^\W\d_]+(?: [^\W\d_]+)+>")
 _IMAGE, _VIDEO, _AUDIO = "image/*", "video/*", "audio/*"
 _WORDS = {
     _IMAGE: (
@@ -100,9 +102,13 @@ class LeftOut:
 
 
 def left_out(text: str, *, is_marked: bool) -> LeftOut | None:
-    """The file in whose place a text stands; `is_marked`: a mark of the program is in it."""
-    bracketed = _IN_BRACKETS.fullmatch(text)
-    words = bracketed[1] if bracketed else text
+    """The file in whose place the first line of a text stands; a caption may follow.
+
+    `is_marked`: a mark of the program is in it.
+    """
+    line, _, caption = text.partition("\n")
+    bracketed = (_ABOVE_CAPTION if caption else _IN_BRACKETS).fullmatch(line)
+    words = line.strip("<>") if bracketed else line
     if not (bracketed or is_marked):
         return None
     if kind := _KINDS.get(words.casefold().rstrip(".")):

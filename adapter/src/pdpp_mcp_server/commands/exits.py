@@ -22,7 +22,6 @@ from pdpp_mcp_server.commands.failures_shown import (
     failure_of,
     print_failure,
 )
-from pdpp_mcp_server.commands.quiet_texts import quiet_json
 from pdpp_mcp_server.settings import InvalidSetting, StdioSettings, adapter_from_env
 
 T = TypeVar("T")
@@ -61,6 +60,8 @@ def exit_code_of(command: Callable[[], object], *, as_json: bool) -> int:
 
 def print_json(value: object) -> None:
     """One JSON document on standard output."""
+    from pdpp_mcp_server.commands.quiet_texts import quiet_json  # noqa: PLC0415 (help)
+
     print(quiet_json(value, indent=2))  # noqa: T201 (data)
 
 

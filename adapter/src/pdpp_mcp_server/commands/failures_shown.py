@@ -11,7 +11,6 @@ import cyclopts
 from pdpp_kernel.errors import PersonalServerError
 from pdpp_kernel.failures import places_of
 from pdpp_kernel.refused_writes import REASON_OF_ERRNO, refusal_of
-from pdpp_mcp_server.commands.quiet_texts import quiet_json, quiet_lines
 from pdpp_mcp_server.commands.spelled_commands import spelled
 from pdpp_mcp_server.rs_client.credentials import CredentialError
 from pdpp_mcp_server.settings import InvalidSetting
@@ -159,6 +158,8 @@ def _one_line(text: str) -> str:
 
 def print_failure(failure: Failure, *, as_json: bool, out: TextIO, err: TextIO) -> None:
     """`pdpp: CODE: sentence` and the next step on `err`; with `--json` an object on `out`."""
+    from pdpp_mcp_server.commands.quiet_texts import quiet_json, quiet_lines  # noqa: PLC0415 (help)
+
     if as_json:
         members: dict[str, object] = {"code": failure.code, "message": failure.message}
         if failure.next_step:

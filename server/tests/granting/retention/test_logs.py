@@ -17,7 +17,10 @@ class Kept:
         self.asked: dict[str, int] = {}
 
     def __getattr__(self, name: str) -> Any:
-        return lambda before_ns: self.asked.update({name: before_ns})
+        def note(before_ns: int) -> None:
+            self.asked[name] = before_ns
+
+        return note
 
 
 def forgotten(retention: Retention) -> dict[str, int]:

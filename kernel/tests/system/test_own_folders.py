@@ -28,6 +28,11 @@ def test_nobody_else_writes_into_folders_that_were_missing(tmp_path: Path) -> No
     assert {mode_of(each) for each in tmp_path.rglob("*")} == {0o755}
 
 
+def test_private_folders_are_private_up_to_the_first_that_was_there(tmp_path: Path) -> None:
+    make_folders(tmp_path / "a" / "b", 0o700)
+    assert {mode_of(each) for each in tmp_path.rglob("*")} == {0o700}
+
+
 def test_nobody_else_reads_a_private_file_that_others_could_read_before(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_bytes(b"longer than what comes")

@@ -321,7 +321,7 @@ def _keep_private(descriptor: int, name: str, warn: Callable[[str], None]) -> No
         )
     if status.st_mode & 0o077:
         os.fchmod(descriptor, stat.S_IMODE(status.st_mode) & 0o700)
-        warn(f"Others could read {name}; the file is now readable only by you.")
+        warn(f"Others could read {name}; it is now readable only by you.")
 
 
 @contextmanager

@@ -6,11 +6,11 @@ import os
 from pathlib import Path
 
 
-def make_folders(folder: Path) -> None:
-    """Make a folder and those above it that are missing.  Raises: OSError."""
+def make_folders(folder: Path, mode: int = 0o755) -> None:
+    """Make a folder and those above it that are missing, all with that mode.  Raises: OSError."""
     missing = [each for each in (folder, *folder.parents) if not each.exists()]
     for each in reversed(missing):
-        each.mkdir(mode=0o755, exist_ok=True)
+        each.mkdir(mode=mode, exist_ok=True)
 
 
 def write_private(path: Path, content: bytes) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from pdpp_kernel.errors import StorageUnavailable
 from pdpp_kernel.refused_writes import refusal_of
+from pdpp_kernel.system.own_folders import make_folders
 from personal_server.app.postgres_opening import open_postgres
 from personal_server.app.server_database import ServerDatabase
 from personal_server.settings import Settings
@@ -37,7 +38,7 @@ def claim_database(settings: Settings) -> int | None:
         return None
     require_own_files(settings.data_dir)
     try:
-        settings.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_folders(settings.data_dir, 0o700)
     except OSError as error:
         raise refusal_of(error) from error
     return claim_file(settings.database_path)

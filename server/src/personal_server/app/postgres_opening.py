@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pdpp_kernel.refused_writes import refusal_of
+from pdpp_kernel.system.own_folders import make_folders
 from pdpp_mcp_server.settings import InvalidSetting
 from personal_server.app.server_database import ServerDatabase
 from personal_server.settings import Settings
@@ -22,7 +23,7 @@ def open_postgres(url: str, settings: Settings, *, serving: bool) -> ServerDatab
             " 'pdpp-personal-server[postgresql]'."
         ) from None
     try:
-        settings.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_folders(settings.data_dir, 0o700)
     except OSError as error:
         raise refusal_of(error) from error
     return PostgresDatabase(

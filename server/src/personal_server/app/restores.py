@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from pdpp_kernel.system.own_folders import make_folders
 from personal_server.app.backup_ledger import apply_ledger
 from personal_server.app.backups import (
     RESTORING,
@@ -78,7 +79,7 @@ def restore_backup(
     Raises: BackupRefused, LedgerDamaged, StorageUnavailable.
     """
     data_dir = settings.data_dir
-    data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+    make_folders(data_dir, 0o700)
     if any(not each.name.startswith(RESTORING) for each in data_dir.iterdir()):
         raise BackupRefused(
             "The data directory is not empty, and a restore never replaces data.",

@@ -17,6 +17,7 @@ import apsw
 from pdpp_kernel.errors import StorageUnavailable
 from pdpp_kernel.refused_writes import refusal_of
 from pdpp_kernel.system.file_locks import try_lock, unlock
+from pdpp_kernel.system.own_folders import make_folders
 
 BUSY_MS = 5_000
 BUSY_LOOK_SECONDS = 0.001
@@ -74,7 +75,7 @@ class DatabaseInUse(StorageUnavailable):
 def make_private(path: Path) -> None:
     """The file is 0600 in a 0700 directory: no other account reads these records."""
     try:
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_folders(path.parent, 0o700)
         path.parent.chmod(0o700)
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
         path.chmod(0o600)

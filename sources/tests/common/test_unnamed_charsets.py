@@ -28,6 +28,12 @@ def test_bytes_of_a_charset_that_nobody_named_are_told_by_their_letters(
     assert decoded_by_letters(text.encode(charset)) == text
 
 
+def test_letters_beyond_the_table_that_is_told_are_read() -> None:
+    text = "小吳您好，這是一封測試信，恒碁裏"
+    assert told_charset(text.encode("cp950")) == "big5"
+    assert decoded_by_letters(text.encode("cp950")) == text
+
+
 def test_a_line_of_a_file_is_never_told_by_its_letters() -> None:
     lines = ["Новая попытка входа", "Привет"]
     assert [decoded(line.encode("cp1251")) for line in lines] == ["Íîâàÿ ïîïûòêà âõîäà", "Ïðèâåò"]

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from pdpp_sources.common.text import decoded, printable
+from pdpp_sources.common.text import decoded
 
 # So much of a text says what it is.
 _LOOKED_AT_BYTES = 20_000
@@ -90,8 +90,7 @@ def decoded_by_letters(content: bytes) -> str:
 
     Not for a line of a file or what identifies a record: a short one tells less than a long one.
     """
-    told = told_charset(content)
-    return decoded(content) if told is None else printable(content.decode(told, "replace"))
+    return decoded(content, told_charset(content))
 
 
 def told_charset(content: bytes) -> str | None:

@@ -25,8 +25,8 @@ _FAR_AWAY = -200.0
 """Pixels: a text that far to the left or above is on no screen."""
 _FAINTEST = 0.05
 """The opacity up to which nobody reads a text."""
-_FALLBACKS = frozenset({"canvas", "datalist", "iframe", "noembed", "noframes"})
-"""Elements that show what they stand for, or nothing, in the place of the text in them."""
+_FALLBACKS = frozenset({"canvas", "datalist"})
+"""Elements that show a drawing, or nothing, in the place of the text in them."""
 _ESCAPE = re.compile(r"\\(?:([0-9a-f]{1,6})\s?|([^\n]))")
 _DISPLAY = re.compile(
     r"none|inline|block|contents|flow|list-item|flex|grid|table|ruby|run-in|inherit|initial"

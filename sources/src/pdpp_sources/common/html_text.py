@@ -10,10 +10,9 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from pdpp_sources.common.hidden_html import HiddenElements, TextLook
 
-# what stands in frames is for programs that show none
+_FRAMES = ("iframe", "noframes", "noembed")  # their text is for programs that show none
 _SILENT = frozenset(
-    {"script", "style", "head", "title", "template", "noscript", "svg", "math"}
-    | {"iframe", "noframes", "noembed"}
+    ["script", "style", "head", "title", "template", "noscript", "svg", "math", *_FRAMES]
 )
 _BLOCKS = """
 address article aside blockquote br dd details div dl dt fieldset figure footer form h1 h2 h3 h4 h5
@@ -41,10 +40,7 @@ _END = (
 _ANY_TAG = re.compile(r"<(/?[a-zA-Z][a-zA-Z0-9]*)([^<>]*)(>?)")
 _OPENER = re.compile(r"<(?:!--|[a-zA-Z]+[^<>]*>?)")
 _ATTRIBUTE = re.compile(r"""\s[\w:-]+\s*=\s*(?:"[^"]*"|'[^']*'|[^\s"'>]+)""")
-_SWALLOWING = (
-    *("title", "textarea", "noscript", "template", "svg", "math"),
-    *("iframe", "noframes", "noembed"),
-)
+_SWALLOWING = ("title", "textarea", "noscript", "template", "svg", "math", *_FRAMES)
 
 
 _Piece: TypeAlias = "str | tuple[LexborNode, TextLook]"

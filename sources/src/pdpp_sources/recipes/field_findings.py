@@ -20,7 +20,6 @@ from pdpp_sources.recipes.recipe_values import converted, written
 
 _MOST_HINTED = 100
 _EPOCHS = {10: "seconds", 13: "milliseconds", 16: "microseconds", 19: "nanoseconds"}
-_NUMBERS = frozenset({"whole", "number", "amount", "duration"})
 
 
 @dataclass(slots=True)
@@ -104,7 +103,7 @@ def hint_of(value: Json, column: RecipeField, zone: tzinfo) -> str | None:
     In: `"3,45"` of an amount. Out: `decimal = ","`.
     """
     text = written(value) or ""
-    if column.kind in _NUMBERS:
+    if column.is_number:
         other = "," if column.decimal == "." else "."
         is_read = _reads(value, replace(column, decimal=other), zone, None)
         return f'decimal = "{other}"' if is_read else None

@@ -51,6 +51,11 @@ class RecipeField:
         """Whether it holds days or instants."""
         return self.kind in ("day", "instant")
 
+    @property
+    def is_number(self) -> bool:
+        """Whether it holds numbers, of whatever unit."""
+        return self.kind in ("whole", "number", "amount", "duration")
+
 
 @dataclass(frozen=True, slots=True)
 class RecipeStream:
@@ -141,9 +146,6 @@ PARENT = "parent_id"
 """The field of a stream within another that holds the key of the row it stands in."""
 
 
-_MEASURED = frozenset({"whole", "number", "amount", "duration"})
-
-
 def _stream_form(recipe: Recipe, stream: RecipeStream) -> StreamForm:
     fields = [declared.key(), *(_field(stream, each) for each in stream.fields)]
     parents = {name: (of, held_in) for name, (of, held_in) in stream.parents.items()}
@@ -187,7 +189,7 @@ def _field(stream: RecipeStream, asked: RecipeField) -> Field:
     unit = asked.unit or ("s" if asked.kind == "duration" else None)
     if unit or asked.unit_field:
         made = in_unit(made, by=asked.unit_field, unit=unit)
-        made = replace(made, summed=asked.kind in _MEASURED)
+        made = replace(made, summed=asked.is_number)
     made = adding_up(made) if asked.total else made
     made = measuring(made, asked.measure_field) if asked.measure_field else made
     roles = {

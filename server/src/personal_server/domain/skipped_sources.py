@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from pdpp_kernel.errors import FieldNotGranted, InvalidFilter, UnknownField
 from personal_server.domain.answer_warnings import Warning
 
+# Why an account is left out where no error says it.
+MODE_NOT_AVAILABLE = "mode_not_available"
+NO_EVENT_TIME = "no_event_time"
+DECLARED_OTHERWISE = "declared_otherwise"
+"""It could answer on its own, but not together with the first account."""
 # The code of a reason, and how it is said; other reasons have their code alone.
 _WHY_SKIPPED = {
-    "unknown_field": "it has no field of a name that was asked for",
-    "field_not_granted": "this access does not include a field that was asked for",
-    "invalid_filter": "its field does not take this filter",
-    "mode_not_available": "nothing in it can be searched",
-    "declared_otherwise": "its field of that name is of another kind",
-    "no_event_time": "this access includes no time of it",
+    UnknownField.code: "it has no field of a name that was asked for",
+    FieldNotGranted.code: "this access does not include a field that was asked for",
+    InvalidFilter.code: "its field does not take this filter",
+    MODE_NOT_AVAILABLE: "nothing in it can be searched",
+    DECLARED_OTHERWISE: "its field of that name is of another kind",
+    NO_EVENT_TIME: "this access includes no time of it",
 }
 
 

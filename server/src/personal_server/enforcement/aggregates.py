@@ -23,7 +23,7 @@ from pdpp_kernel.errors import (
 from pdpp_kernel.values import NUMBERS, ValueKind
 from personal_server.domain.answer_warnings import Warning
 from personal_server.domain.authority import ReadableSource
-from personal_server.domain.skipped_sources import skipped
+from personal_server.domain.skipped_sources import DECLARED_OTHERWISE, skipped
 from personal_server.enforcement.asked_times import whole_days
 from personal_server.enforcement.conditions import conditions_on
 from personal_server.enforcement.fields import require_field
@@ -32,8 +32,6 @@ from personal_server.enforcement.search import checked_words, searchable_fields
 
 # Groups by connection, where no field of the stream is called so.
 BY_CONNECTION = "connection_id"
-# Why a connection is left out that could answer on its own, but not together with the first.
-DECLARED_OTHERWISE = "declared_otherwise"
 # Up to 15 digits before the point and 9 after it: every bound is then a plain number.
 _WIDTH = re.compile(r"(0|[1-9][0-9]{0,14})(\.[0-9]{1,9})?")
 # Metrics that no declaration lists: numbers with a sum, a least or a greatest value have them.

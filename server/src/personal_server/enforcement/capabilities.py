@@ -17,6 +17,7 @@ from pdpp_kernel.declaration import Cardinality, KeySide, Property
 from pdpp_kernel.operators import RANGE_OPERATORS
 from pdpp_kernel.wire_objects import Count, WireObject, Word, Yes
 from personal_server.domain.authority import ReadableSource, ReadAuthority
+from personal_server.domain.skipped_sources import MODE_NOT_AVAILABLE
 from personal_server.enforcement.aggregates import fields_for, usable_kinds
 from personal_server.enforcement.expansion import reach
 from personal_server.enforcement.search import searchable_fields
@@ -24,7 +25,6 @@ from personal_server.enforcement.semantic_queries import meaning_fields
 
 NOT_GRANTED = "field_not_granted"
 WHOLE = 100
-MODE_NOT_AVAILABLE = "mode_not_available"
 METRICS = tuple(sorted(each.value for each in Metric if each.is_declared))
 
 

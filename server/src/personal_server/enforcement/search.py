@@ -22,7 +22,7 @@ from pdpp_kernel.texts import message
 from personal_server.domain.answer_warnings import Warning
 from personal_server.domain.authority import ReadableSource, ReadAuthority, TokenKind
 from personal_server.domain.search_words import parse_words
-from personal_server.domain.skipped_sources import skipped
+from personal_server.domain.skipped_sources import MODE_NOT_AVAILABLE, skipped
 from personal_server.enforcement.asked_times import conditions_in
 from personal_server.enforcement.conditions import conditions_on
 from personal_server.enforcement.queries import ALWAYS, SearchQuery
@@ -80,7 +80,7 @@ def search_parts(
     taking_part = tuple(source for source in named if fields_of(source))
     warnings = absent_streams(sources, query.streams)
     warnings += [
-        skipped(s.connection_id, s.stream, "mode_not_available")
+        skipped(s.connection_id, s.stream, MODE_NOT_AVAILABLE)
         for s in named
         if query.streams and s not in taking_part
     ]

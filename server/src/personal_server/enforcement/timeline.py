@@ -17,11 +17,9 @@ from pdpp_kernel.values import TIMES
 from personal_server.domain.answer_warnings import Warning
 from personal_server.domain.authority import ReadableSource
 from personal_server.domain.envelope import MAX_NAMED_CONNECTIONS
-from personal_server.domain.skipped_sources import skipped
+from personal_server.domain.skipped_sources import NO_EVENT_TIME, skipped
 from personal_server.enforcement.asked_times import conditions_in
 from personal_server.enforcement.queries import ALWAYS, Times
-
-NO_EVENT_TIME = "no_event_time"
 
 
 def time_field(*sources: ReadableSource) -> Property | None:

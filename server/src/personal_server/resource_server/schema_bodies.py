@@ -31,9 +31,9 @@ from pdpp_kernel.wire_objects import (
 from personal_server.domain.authority import ReadableSource, ReadAuthority, TokenKind
 from personal_server.domain.disclosure import TokenName
 from personal_server.domain.envelope import UnavailableConnections
+from personal_server.domain.skipped_sources import MODE_NOT_AVAILABLE
 from personal_server.domain.stream_schema import value_types
 from personal_server.enforcement.capabilities import (
-    MODE_NOT_AVAILABLE,
     Capability,
     Constraints,
     ExpandCapability,

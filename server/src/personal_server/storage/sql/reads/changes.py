@@ -308,8 +308,8 @@ class _SourceFeed:
 
     def _of_keys(self, keys: Iterable[str], page: Statement) -> list[Line]:
         """What a statement by keys finds for records."""
-        listed = orjson.dumps(list(keys)).decode()
-        statement = Statement(page.sql, (listed, *page.params[1:]))
+        asked = self._place.compiler.with_keys(keys)
+        statement = Statement(page.sql, (*asked.params, *page.params[len(asked.params) :]))
         return self._reader.lines(self._place.source, statement)
 
     def _departed(self, noted: Noted, line: Line | None, since: int) -> Change | None:

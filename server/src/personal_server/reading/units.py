@@ -93,9 +93,9 @@ def units_of_page(
     units, read_from, warnings = dict[str, str](), dict[str, tuple[str, ...]](), list[Warning]()
     for name in read.sources[0].declared.measured:
         names, used = _units_of_rows(read, name, [placed.row for placed in rows])
-        known = names - {None}
+        known = {each for each in names if each is not None}
         if len(names) == len(known) == 1:
-            units[name] = str(*known)
+            (units[name],) = known
         elif len(known) > 1:
             what = f"The values of '{name}' here are in {len(known)} units. Ask for '{used}', too."
             detail = {"add_field": used, "unit_count": len(known)}
@@ -211,8 +211,9 @@ def _code(read: AuthorizedRead[Any], unit_field: str) -> Code:
 
 
 def _some_without(read: AuthorizedRead[Any], name: str, unit_field: str) -> str:
+    """How a warning begins that is about values without a unit beside others of one unit."""
     what = "currency" if _code(read, unit_field) == "mixed_currencies" else "unit"
-    return f"Some values of '{name}' have no {what}; the others have, all the same one."
+    return f"Some values of '{name}' have no {what}; all others have the same one."
 
 
 def _untold(name: str, by: str) -> Warning:

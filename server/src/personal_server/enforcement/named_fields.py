@@ -1,4 +1,4 @@
-"""Named fields: what `name:value` in a query means in one source.
+"""Named fields: what `name:value` in a query means in one source, and where `C++` has to stand.
 
 Rule: a name means granted fields of the source, or nothing: one that is declared and not granted is
 read as one that nobody knows, as words.
@@ -42,16 +42,17 @@ def words_in(words: WordQuery, stream: Stream, granted: Sequence[str]) -> WordQu
 def conditions_in(
     words: WordQuery, stream: Stream, granted: Sequence[str]
 ) -> tuple[Condition, ...]:
-    """The values that a query names of fields that are not searched, and what has to stand in
-    searched ones with its signs.
+    """The values that a query names of fields that are not searched, and each literal (`C++`),
+    which a searched field has to contain.
     """
     found = _conditions(words, stream, granted)
-    found += [_standing(_in_fields(term, stream, granted), stream, granted) for term in words.terms]
+    terms = [_in_fields(term, stream, granted) for term in words.terms]
+    found += [_literal_condition(term, stream, granted) for term in terms]
     return tuple(condition for condition in found if condition is not None)
 
 
-def _standing(term: Term, stream: Stream, granted: Sequence[str]) -> Condition | None:
-    """That a literal stands in one of the fields that are searched, or of those it is named for."""
+def _literal_condition(term: Term, stream: Stream, granted: Sequence[str]) -> Condition | None:
+    """That one of the fields that a term is looked for in contains its literal, if it has one."""
     fields = term.fields or tuple(name for name in stream.lexical_fields if name in granted)
     if not term.literal or term.others or not fields:
         return None

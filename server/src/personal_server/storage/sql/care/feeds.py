@@ -74,7 +74,7 @@ class SqlFeeds:
                         "A feed has this folder or account already.",
                         next_step="`pdpp feed list` shows all feeds.",
                     )
-                if FOLDER_KIND == known.kind == feed.kind and _is_within(known.place, feed.place):
+                if FOLDER_KIND == known.kind == feed.kind and _overlap(known.place, feed.place):
                     raise InvalidState(
                         "A feed watches a folder in this one, or around it: each file would be"
                         " imported twice.",
@@ -162,7 +162,7 @@ class SqlFeeds:
         return row_from(FeedRow, line)
 
 
-def _is_within(one: str, other: str) -> bool:
+def _overlap(one: str, other: str) -> bool:
     """Whether one of two folders lies in the other."""
     return PurePath(one).is_relative_to(other) or PurePath(other).is_relative_to(one)
 

@@ -25,6 +25,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from bench.fed_mailbox import Owner, Wire
+from bench.process_family import family, held_bytes, share_bytes
 from bench.site import Site
 from personal_server.app.feed_imports import ImportCommand
 from personal_server.app.feeding import feed_engine, feed_store
@@ -68,22 +69,22 @@ def _memory(folder: Path, mails: int) -> int:
         owner.pdpp("feed", "list")  # makes the data directory
         with owner.site.serving() as running:
             time.sleep(SETTLING_SECONDS)
-            bare = _held(running.pid)
+            bare = held_bytes(running.pid)
             for number in range(FEEDS):
                 _fill(server, f"box{number}", FEW)
                 _follow(owner, f"box{number}")
             while _mails(owner) < FEEDS * FEW:
                 time.sleep(LOOK_SECONDS)
             time.sleep(SETTLING_SECONDS)
-            idle = _held(running.pid)
+            idle = held_bytes(running.pid)
             print(f"without feeds: {bare / 2**20:.0f} MB; {FEEDS} at rest: {idle / 2**20:.0f} MB")
             _follow(owner, "all")
             most, most_alone, seen = idle, 0, 0
             begun = told = time.monotonic()
             while seen < mails + FEEDS * FEW:
                 time.sleep(LOOK_SECONDS)
-                most = max(most, _held(running.pid))
-                most_alone = max(most_alone, _pss(running.pid))
+                most = max(most, held_bytes(running.pid))
+                most_alone = max(most_alone, share_bytes(running.pid))
                 if time.monotonic() - told > 20:
                     told = time.monotonic()
                     seen = _mails(owner)
@@ -188,39 +189,10 @@ def _mails(owner: Owner) -> int:
         return sum(sum(mails.mail_counts(row.feed_id).values()) for row in rows)
 
 
-def _family(pid: int) -> list[int]:
-    """A process and all that come from it."""
-    found, waiting = list[int](), [pid]
-    while waiting:
-        each = waiting.pop()
-        found.append(each)
-        with suppress(OSError):
-            for task in Path(f"/proc/{each}/task").iterdir():
-                waiting += map(int, (task / "children").read_text().split())
-    return found
-
-
-def _held(pid: int) -> int:
-    """What a process and all that come from it hold, while none comes or goes."""
-    while True:
-        family = _family(pid)
-        held = sum(map(_pss, family))
-        if _family(pid) == family:
-            return held
-
-
-def _pss(pid: int) -> int:
-    with suppress(OSError):
-        for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
-            if line.startswith("Pss:"):
-                return int(line.split()[1]) * 1024
-    return 0
-
-
 def _processor_seconds(pid: int) -> float:
     """Of a process and of all its children, also of those that ended."""
     ticks = 0
-    for each in _family(pid):
+    for each in family(pid):
         with suppress(OSError):
             fields = Path(f"/proc/{each}/stat").read_text().rpartition(")")[2].split()
             ticks += sum(map(int, fields[11:15]))

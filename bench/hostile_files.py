@@ -22,6 +22,7 @@ from pathlib import Path
 from threading import Thread
 from typing import Any
 
+from bench.process_family import peak_bytes
 from bench.site import Site
 from sources.tests.hostile_corpus import HostileFile, hostile_files
 
@@ -131,27 +132,18 @@ def imported(site: Site, paths: Sequence[Path], *options: str) -> Outcome:
         report,
         time.perf_counter() - begun,
         usage.ru_utime + usage.ru_stime,
-        max(peaks, default=0) / 1024,
+        max(peaks, default=0) / 2**20,
     )
 
 
 def _watch(pid: int, peaks: list[int]) -> None:
     """Note the largest size of a process and of those it starts, until it ends."""
-    while peak := _largest_kb(pid):
+    while peak := peak_bytes(pid):
         peaks.append(peak)
         children = Path(f"/proc/{pid}/task/{pid}/children")
         with suppress(OSError):
-            peaks.extend(_largest_kb(int(each)) for each in children.read_text().split())
+            peaks.extend(peak_bytes(int(each)) for each in children.read_text().split())
         time.sleep(0.01)
-
-
-def _largest_kb(pid: int) -> int:
-    """The most memory that a process has had, as the kernel counts it."""
-    with suppress(OSError):
-        for line in Path(f"/proc/{pid}/status").read_text(encoding="ascii").splitlines():
-            if line.startswith("VmHWM"):
-                return int(line.split()[1])
-    return 0
 
 
 if __name__ == "__main__":

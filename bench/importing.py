@@ -21,13 +21,14 @@ import sys
 import tempfile
 import time
 from collections.abc import Generator, Iterable, Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from bench import public_mails
 from bench.archive import Words
+from bench.process_family import family, held_bytes, peak_bytes
 from bench.site import Site
 from bench.takeout import generated_places, write_takeout
 
@@ -190,58 +191,23 @@ def timed_import(site: Site, paths: list[Path]) -> Cost:
     process = subprocess.Popen(_importing(site, paths))
     importing, together, readers = 0, 0, dict[int, int]()
     while process.poll() is None:
-        importing = max(importing, _resident_kb(process.pid))
-        below = list(_below(process.pid))
-        for pid in below:
-            readers[pid] = max(readers.get(pid, 0), _resident_kb(pid))
-        together = max(together, sum(map(_own_share_kb, [process.pid, *below])))
+        importing = max(importing, peak_bytes(process.pid))
+        for pid in family(process.pid)[1:]:
+            readers[pid] = max(readers.get(pid, 0), peak_bytes(pid))
+        together = max(together, held_bytes(process.pid))
         time.sleep(0.2)
     if process.returncode not in (0, UNFINISHED):
         sys.exit(f"pdpp import ended with {process.returncode}")
     seconds = time.perf_counter() - begun
-    peaks = {"import": importing / 1024}
-    peaks |= {f"reader {at}": kb / 1024 for at, kb in enumerate(readers.values(), 1)}
-    peaks["all together (PSS)"] = together / 1024
+    peaks = {"import": importing / 2**20}
+    peaks |= {f"reader {at}": peak / 2**20 for at, peak in enumerate(readers.values(), 1)}
+    peaks["all together (PSS)"] = together / 2**20
     return Cost(seconds, _processor_seconds() - used, peaks)
 
 
 def _processor_seconds() -> float:
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     return usage.ru_utime + usage.ru_stime
-
-
-def _children(pid: int) -> list[int]:
-    """The processes that a process has started."""
-    found: list[int] = []
-    for file in Path(f"/proc/{pid}/task").glob("*/children"):
-        with suppress(OSError):
-            found += map(int, file.read_text(encoding="ascii").split())
-    return found
-
-
-def _below(pid: int) -> Iterator[int]:
-    """The processes that a process has started, and those that they have."""
-    for child in _children(pid):
-        yield child
-        yield from _below(child)
-
-
-def _own_share_kb(pid: int) -> int:
-    """What the process has in memory now; pages that several share count in parts."""
-    try:
-        lines = Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="ascii").splitlines()
-    except OSError:
-        return 0
-    return next((int(line.split()[1]) for line in lines if line.startswith("Pss:")), 0)
-
-
-def _resident_kb(pid: int) -> int:
-    """The peak of the process so far, as the kernel counts it."""
-    try:
-        lines = Path(f"/proc/{pid}/status").read_text(encoding="ascii").splitlines()
-    except OSError:
-        return 0
-    return next((int(line.split()[1]) for line in lines if line.startswith("VmHWM")), 0)
 
 
 def count(site: Site) -> int:

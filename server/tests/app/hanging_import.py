@@ -7,19 +7,16 @@ import signal
 import subprocess
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import NoReturn
 
-import msgspec
-
-from personal_server.feeds.wanted_imports import WantedImport
+from personal_server.feeds.wanted_imports import unpacked
 
 
 def main(files: Sequence[int], _seconds: float, _memory_bytes: int) -> NoReturn:
     """The process id of what it started lies beside what was to be imported."""
     with os.fdopen(files[0], "rb") as given:
-        wanted = msgspec.msgpack.decode(given.read(), type=WantedImport)
+        wanted, _ = unpacked(given.read())
     child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
-    Path(wanted.paths[0]).with_name("child").write_text(str(child.pid))
+    wanted.paths[0].with_name("child").write_text(str(child.pid))
     while True:
         signal.pause()

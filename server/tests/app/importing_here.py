@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from personal_server.app.feed_imports import FOLDER, ImportCommand
@@ -34,17 +33,8 @@ class ImportHere(ImportCommand):
     def over(cls, stores: Stores, settings: Settings) -> ImportHere:
         return cls(settings.data_dir / FOLDER, {}, stores)
 
-    def __call__(
-        self,
-        feed_id: str,
-        paths: Sequence[Path],
-        within: Path,
-        account: str | None,
-        *,
-        lists: Path | None = None,
-    ) -> Mapping[str, Any]:
+    def __call__(self, feed_id: str, wanted: WantedImport) -> Mapping[str, Any]:
         command = import_command(self._opened, shared_reader, FixedZone("UTC"))
-        wanted = WantedImport(list(map(str, paths)), str(within), account, {}, str(lists or ""))
         with (
             self._claimed(feed_id),
             redirect_stdout(io.StringIO()) as printed,

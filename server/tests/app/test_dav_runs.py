@@ -34,6 +34,7 @@ from personal_server.cli.feed_checks import FeedComparison
 from personal_server.feeds.feed_kinds import ADDRESS_BOOKS, CALENDARS
 from personal_server.feeds.feed_runs import PutOff
 from personal_server.feeds.fetched_batches import FetchedBatches
+from personal_server.feeds.wanted_imports import WantedImport
 from personal_server.settings import Settings
 from server.tests.app.importing_here import ImportHere
 from server.tests.app.test_feeding import Fed, aged
@@ -136,7 +137,7 @@ def test_a_calendar_that_was_imported_before_has_nothing_new_and_stays_current(
         calendar.put(f"work/event-{number}.ics", an_event(number))
     exported = aged(tmp_path / "export" / "work.ics", calendar.export("work"))
     fed = feed_of(calendar.place(CALENDARS), PASSWORD)
-    ImportHere.over(fed.stores, settings)("fee_other", [exported], exported.parent, None)
+    ImportHere.over(fed.stores, settings)("fee_other", WantedImport([exported], exported.parent))
     assert fed.held() == {"events": 12, "agenda": 12}
     first = fed.run()
     assert (first.code, first.seen, first.new, first.records_new) == (None, 12, 12, 0)
@@ -165,7 +166,7 @@ def test_an_address_book_that_was_imported_before_has_nothing_new_and_stays_curr
         book.put(f"people/card-{number}.vcf", a_card(number))
     exported = aged(tmp_path / "export" / "people.vcf", book.export("people"))
     fed = feed_of(book.place(ADDRESS_BOOKS), PASSWORD)
-    ImportHere.over(fed.stores, settings)("fee_other", [exported], exported.parent, None)
+    ImportHere.over(fed.stores, settings)("fee_other", WantedImport([exported], exported.parent))
     first = fed.run()
     assert (first.code, first.seen, first.new, first.records_new) == (None, 12, 12, 0)
     assert fed.held() == {"contacts": 12}

@@ -11,7 +11,7 @@ import subprocess
 import sysconfig
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from email.message import EmailMessage
@@ -32,6 +32,7 @@ from personal_server.feeds.feed_runs import FolderRuns, RunResult
 from personal_server.feeds.fetched_batches import FetchedBatches, FetchTrouble
 from personal_server.feeds.followed_folders import EMPTIED, FOLLOW, KEEP, MOST_GONE
 from personal_server.feeds.import_reports import TOO_SLOW
+from personal_server.feeds.wanted_imports import WantedImport
 from personal_server.feeds.watched_folders import FolderLayout, layout_of
 from personal_server.settings import Settings, command_environment
 from personal_server.storage.authorization_rows import AuditRow
@@ -193,7 +194,7 @@ def test_a_maildir_is_read_on_from_where_it_was_and_renames_are_renames(
     fed = watch(tmp_path / "Maildir")
     assert fed.feed.layout == FolderLayout.MAILDIR
     importer = ImportHere.over(fed.stores, settings)
-    importer("fee_other", [exported], exported.parent, None)
+    importer("fee_other", WantedImport([exported], exported.parent))
     first = settled(fed, monkeypatch)
     assert (first.commands, first.records_new) == (1, 0)
     assert fed.held() == {"messages": 20}
@@ -370,7 +371,7 @@ def test_what_an_import_says_beside_its_report_is_in_no_log(
     path = aged(tmp_path / "mail.mbox", an_mbox(range(1)))
     with open_stores(settings, serving=False):
         STARTS.leave()  # the next one writes where this test looks
-        report = ImportCommand.of(settings)("fee_1", [path], tmp_path, None)
+        report = ImportCommand.of(settings)("fee_1", WantedImport([path], tmp_path))
     STARTS.leave()
     assert report["imports"]
     assert capfd.readouterr().err == ""
@@ -390,12 +391,14 @@ def test_an_import_that_hangs_is_ended_with_all_that_it_started(
     hangs = hanging_import.__name__
     slow = ImportCommand(tmp_path / "feeds", {}, module=hangs, least_seconds=2.0)
     path = tmp_path / "mail.mbox"
-    assert slow("fee_1", [path], tmp_path, None) == {"error": {"code": TOO_SLOW}}
+    assert slow("fee_1", WantedImport([path], tmp_path)) == {"error": {"code": TOO_SLOW}}
     child = int((tmp_path / "child").read_text())
     until(lambda: not is_alive(child))
     with pytest.raises(FetchTrouble):  # nothing that was fetched counts as stored
         FetchedBatches(slow, tmp_path).take(a_feed(), "mail", path, RunResult())
-    assert slow("fee_1", [path], tmp_path, None)["error"]["code"] == TOO_SLOW  # its lock is free
+    assert (
+        slow("fee_1", WantedImport([path], tmp_path))["error"]["code"] == TOO_SLOW
+    )  # its lock is free
 
 
 def test_of_several_items_the_slow_one_costs_itself_only(watch: Watch, tmp_path: Path) -> None:
@@ -404,16 +407,9 @@ def test_of_several_items_the_slow_one_costs_itself_only(watch: Watch, tmp_path:
         aged(folder / f"{name}.mbox", an_mbox(range(1)))
         os.utime(folder / f"{name}.mbox", (1, 1))
 
-    def importer(
-        feed_id: str,
-        paths: Sequence[Path],
-        within: Path,
-        account: str | None,
-        *,
-        lists: Path | None = None,
-    ) -> Mapping[str, Any]:
-        del feed_id, within, account, lists
-        asked.append([each.stem for each in paths])
+    def importer(feed_id: str, wanted: WantedImport) -> Mapping[str, Any]:
+        del feed_id
+        asked.append([each.stem for each in wanted.paths])
         if "slow" in asked[-1]:
             return {"error": {"code": TOO_SLOW}}
         return {"imports": []}
@@ -466,7 +462,7 @@ def test_a_link_in_the_place_of_the_folder_is_not_followed(
     assert settled(fed, monkeypatch).code == "folder_gone"
     # the link came after the look
     importer = ImportHere.over(fed.stores, settings)
-    report = importer(fed.feed_id, [folder / "mail.mbox"], folder, None)
+    report = importer(fed.feed_id, WantedImport([folder / "mail.mbox"], folder))
     assert report.get("imports", []) == []
     assert fed.held() == {}
 
@@ -494,7 +490,7 @@ def test_notes_that_went_from_a_vault_go_where_that_is_followed(
     others = aged(tmp_path / "Other" / "of another.md", b"Other")
     (account,) = fed.feed.connection_ids
     ImportHere.over(fed.stores, Settings(data_dir=tmp_path / "data", time_zone="UTC"))(
-        "fee_other", [others], others.parent, account
+        "fee_other", WantedImport([others], others.parent, account)
     )
     (vault / "a.md").rename(vault / "other.md")
     (vault / "b.md").unlink()
@@ -541,25 +537,17 @@ class Meanwhile(ImportHere):
     ends_early: bool = False
     refused_by: Callable[[], object] | None = None
 
-    def __call__(
-        self,
-        feed_id: str,
-        paths: Sequence[Path],
-        within: Path,
-        account: str | None,
-        *,
-        lists: Path | None = None,
-    ) -> Mapping[str, Any]:
+    def __call__(self, feed_id: str, wanted: WantedImport) -> Mapping[str, Any]:
         while self.happens:
             self.happens.pop()()
-        report = ImportHere.__call__(self, feed_id, paths, within, account, lists=lists)
+        report = ImportHere.__call__(self, feed_id, wanted)
         if self.ends_early:
             self.ends_early = False
             return {}
         if self.refused_by is not None:
             self.refused_by()
             self.refused_by = None
-            return {**report, "errors": [{"path": str(within), "code": "export_truncated"}]}
+            return {**report, "errors": [{"path": str(wanted.within), "code": "export_truncated"}]}
         return report
 
 

@@ -30,6 +30,7 @@ from personal_server.cli.feed_checks import FeedComparison, check_mailbox
 from personal_server.feeds.feed_kinds import MAILBOX
 from personal_server.feeds.feed_runs import PutOff, RunResult
 from personal_server.feeds.fetched_batches import FetchedBatches, FetchTrouble
+from personal_server.feeds.wanted_imports import WantedImport
 from personal_server.settings import Settings
 from personal_server.storage.feed_rows import FeedRow
 from personal_server.storage.sql.care.feed_mails import SqlFeedMails
@@ -113,7 +114,7 @@ def test_a_mailbox_that_was_imported_before_has_nothing_new_and_stays_current(
         put(client, "Archive/2023", range(20, 30))
     fed = feed_of(server.place, PASSWORD)
     exported = aged(tmp_path / "export" / "mail.mbox", an_mbox(range(30)))
-    ImportHere.over(fed.stores, settings)("fee_other", [exported], exported.parent, None)
+    ImportHere.over(fed.stores, settings)("fee_other", WantedImport([exported], exported.parent))
     first = fed.run()
     assert (first.code, first.seen, first.new, first.records_new) == (None, 30, 30, 0)
     assert fed.held() == {"messages": 30}
@@ -329,7 +330,9 @@ def test_a_check_tells_records_that_say_otherwise_and_those_that_no_mail_is(
         client.expunge()
     exported = aged(tmp_path / "export" / "mail.mbox", an_mbox(range(7, 9)))
     (account,) = fed.feed.connection_ids
-    ImportHere.over(fed.stores, settings)("fee_other", [exported], exported.parent, account)
+    ImportHere.over(fed.stores, settings)(
+        "fee_other", WantedImport([exported], exported.parent, account)
+    )
     found = compared(fed)
     assert [(each.item, each.reason) for each in found.differences] == [
         ("INBOX", "differing 1"),

@@ -16,14 +16,13 @@ from pathlib import Path
 from threading import Lock
 from typing import IO, Any
 
-import msgspec
 import orjson
 
 from pdpp_kernel.system.file_locks import try_lock
 from pdpp_sources.started_process import StartedProcess, started_process
 from personal_server.feeds.feed_runs import PutOff
 from personal_server.feeds.import_reports import TOO_SLOW
-from personal_server.feeds.wanted_imports import WantedImport
+from personal_server.feeds.wanted_imports import WantedImport, packed
 from personal_server.feeds.watched_folders import FolderTrouble, files_beneath
 from personal_server.settings import Settings, command_environment
 
@@ -56,26 +55,16 @@ class ImportCommand:
         """That which finds the store of these settings."""
         return cls(settings.data_dir / FOLDER, command_environment(settings))
 
-    def __call__(
-        self,
-        feed_id: str,
-        paths: Sequence[Path],
-        within: Path,
-        account: str | None,
-        *,
-        lists: Path | None = None,
-    ) -> Mapping[str, Any]:
+    def __call__(self, feed_id: str, wanted: WantedImport) -> Mapping[str, Any]:
         """What it printed; nothing where it was ended, and why where it took too long.
 
         Raises: PutOff.
         """
-        texts, environment = list(map(str, paths)), dict(self.environment)
-        wanted = WantedImport(texts, str(within), account, environment, str(lists or ""))
         with self._claimed(feed_id) as claim, self._started(claim) as process:
             with suppress(BrokenPipeError):
-                process.requests.write(msgspec.msgpack.encode(wanted))
+                process.requests.write(packed(wanted, self.environment))
                 process.requests.close()
-            printed = self._printed(process, paths)
+            printed = self._printed(process, wanted.paths)
         if self._is_stopping:
             raise PutOff
         if printed is None:

@@ -13,10 +13,7 @@ import socket
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial
-from pathlib import Path
 from typing import NoReturn
-
-import msgspec
 
 from pdpp_kernel.system.confinement import end_with
 from pdpp_mcp_server.commands.exits import exit_code_of
@@ -24,7 +21,7 @@ from pdpp_sources.started_process import STARTS
 from personal_server.cli.import_command import ProgramOptions, import_command
 from personal_server.cli.owner_zone import ConfiguredZone
 from personal_server.cli.store import open_imports, open_reader
-from personal_server.feeds.wanted_imports import WantedImport
+from personal_server.feeds.wanted_imports import WantedImport, unpacked
 from personal_server.settings import become
 
 # The reader of every import parses mail and looks for readers of other packages.
@@ -40,8 +37,8 @@ def main(files: Sequence[int], _seconds: float, _memory_bytes: int) -> NoReturn:
     end_with(os.getppid())
     STARTS.ask_through(socket.socket(fileno=asking))
     with os.fdopen(requests, "rb") as given:
-        wanted = msgspec.msgpack.decode(given.read(), type=WantedImport)
-    become(wanted.environment)
+        wanted, environment = unpacked(given.read())
+    become(environment)
     nowhere = os.open(os.devnull, os.O_WRONLY)
     for file, stream in ((replies, sys.stdout), (nowhere, sys.stderr)):
         os.dup2(file, stream.fileno())
@@ -54,8 +51,6 @@ def main(files: Sequence[int], _seconds: float, _memory_bytes: int) -> NoReturn:
 
 def run_import(command: Callable[..., int], wanted: WantedImport) -> int:
     """Run `pdpp import` to its exit code, without the command line, which costs memory and time."""
-    lists = Path(wanted.lists) if wanted.lists else None
-    options = ProgramOptions(within=Path(wanted.within), ask=True, fed=True, lists=lists)
-    paths = map(Path, wanted.paths)
-    called = partial(command, *paths, connection=wanted.account, program=options, json=True)
+    options = ProgramOptions(within=wanted.within, ask=True, fed=True, lists=wanted.lists)
+    called = partial(command, *wanted.paths, connection=wanted.account, program=options, json=True)
     return exit_code_of(called, as_json=True)

@@ -29,6 +29,7 @@ from personal_server.feeds.followed_folders import (
     whole_names,
 )
 from personal_server.feeds.import_reports import TOO_SLOW, ImportedItems, imported_items
+from personal_server.feeds.wanted_imports import WantedImport
 from personal_server.feeds.watched_folders import (
     WHOLE,
     FolderLayout,
@@ -51,19 +52,8 @@ class PutOff(Exception):
 class FeedImporter(Protocol):
     """Imports paths for a feed, as `pdpp import --json` does."""
 
-    def __call__(
-        self,
-        feed_id: str,
-        paths: Sequence[Path],
-        within: Path,
-        account: str | None,
-        *,
-        lists: Path | None = None,
-    ) -> Mapping[str, Any]:
-        """The report; it names every record where a file for their names is given.
-
-        Raises: PutOff.
-        """
+    def __call__(self, feed_id: str, wanted: WantedImport) -> Mapping[str, Any]:
+        """The report.  Raises: PutOff."""
         ...
 
 
@@ -167,13 +157,9 @@ class FolderRuns:
             paths = {e.name: folder if e.name == WHOLE else folder / e.name for e in taken}
             within = folder
         try:
-            report = self.importer(
-                feed.feed_id,
-                list(paths.values()),
-                within,
-                _account_of(feed, result),
-                lists=journal if follows else None,
-            )
+            account, lists = _account_of(feed, result), journal if follows else None
+            wanted = WantedImport(list(paths.values()), within, account, lists)
+            report = self.importer(feed.feed_id, wanted)
         finally:
             shutil.rmtree(self.staging / feed.feed_id, ignore_errors=True)
         found = imported_items(report, paths)

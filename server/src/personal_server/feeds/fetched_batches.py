@@ -12,6 +12,7 @@ from pathlib import Path
 
 from personal_server.feeds.feed_runs import OWNER_DECIDES, FeedImporter, RunResult
 from personal_server.feeds.import_reports import TOO_SLOW, imported_items
+from personal_server.feeds.wanted_imports import WantedImport
 from personal_server.storage.feed_rows import FeedRow
 
 BATCH_ITEMS, BATCH_BYTES = 500, 32 * 1024 * 1024
@@ -61,7 +62,8 @@ class FetchedBatches:
         """Import one, and count it in the result.  Raises: FetchTrouble, PutOff."""
         ids = {*feed.connection_ids, *result.connection_ids}
         account = next(iter(ids)) if len(ids) == 1 else feed.account
-        report = self.importer(feed.feed_id, [path], self.staging.resolve(), account)
+        wanted = WantedImport([path], self.staging.resolve(), account)
+        report = self.importer(feed.feed_id, wanted)
         found = imported_items(report, {name: path})
         result.connection_ids |= found.connection_ids
         result.records_new += found.records_new

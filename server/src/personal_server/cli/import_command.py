@@ -11,7 +11,7 @@ import re
 import sys
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated
@@ -201,9 +201,8 @@ def import_command(
                 "A source and a recipe were named; only one of them can read.",
                 "Leave out --as or --recipe.",
             )
-        options, within = table or TableOptions(), program and program.within
-        program = program or ProgramOptions()
-        ask, is_fed = program.ask, program.fed
+        options, program = table or TableOptions(), program or ProgramOptions()
+        within, ask, is_fed = program.within, program.ask, program.fed
         if options.replace:
             check_replace(yes=options.yes, dry_run=dry_run)
         chosen = zone_for(zone, owner_zone, may_ask=not (json or dry_run))
@@ -222,7 +221,14 @@ def import_command(
             asks = at_terminal if ask is None else ask
             belongs = asking(at_terminal=at_terminal) if asks else None
             run = _Import(
-                *(reader, wanted, connection, opener, ImportReport(), json, options, is_plain),
+                reader,
+                wanted,
+                connection,
+                opener,
+                as_json=json,
+                is_plain=is_plain,
+                replaces=options.replace,
+                yes=options.yes,
                 belongs=belongs,
                 lists=program.lists,
             )
@@ -294,18 +300,23 @@ def whole_exports(paths: Iterable[Path]) -> list[tuple[Path, ...]]:
 
 @dataclass(frozen=True, slots=True)
 class _Import:
-    """The import of one path after the other; without ports they are only read and checked."""
+    """The import of one path after the other; without ports they are only read and checked.
+
+    Shapes: `is_plain` where nothing was chosen, which an own export needs; `replaces` where the
+        file is the whole of a table, and `yes` where what it lacks goes without a question.
+    """
 
     reader: ReaderProcess
     wanted: Wanted
     account: str | None
     open_ports: ImportOpener | None
-    done: ImportReport
-    as_json: bool
-    options: TableOptions
-    is_plain: bool  # nothing was chosen, which an own export needs
-    belongs: Belongs | None = None
-    lists: Path | None = None
+    as_json: bool = field(kw_only=True)
+    is_plain: bool = field(kw_only=True)
+    replaces: bool = field(kw_only=True)
+    yes: bool = field(kw_only=True)
+    belongs: Belongs | None = field(kw_only=True)
+    lists: Path | None = field(kw_only=True)
+    done: ImportReport = field(default_factory=ImportReport, init=False)
 
     def each(self, exports: Iterable[tuple[Path, ...]]) -> ImportReport:
         """Import all. Raises: CommandError for options that fit none; StorageUnavailable."""
@@ -409,7 +420,7 @@ class _Path:
             print_failure(failure, as_json=False, out=sys.stdout, err=sys.stderr)
 
     def _import(self, reading: ProcessReading, contents: PathContents) -> None:
-        if self.command.options.replace and not reading.connector_key.startswith(OWN_FILE_PREFIX):
+        if self.command.replaces and not reading.connector_key.startswith(OWN_FILE_PREFIX):
             sentence = f"{self._name}: --replace works only for tables."
             self._fail(Failure("usage", sentence, "Import the file without --replace."))
             return
@@ -460,7 +471,7 @@ class _Path:
                 "connection_id": connection.connection_id,
                 "name": connection.display_name,
             }
-            whole = self.command.options.replace
+            whole = self.command.replaces
             lists = self.command.lists
             listed = ListedRecords(lists, connection.connection_id) if lists else None
             try:
@@ -469,7 +480,7 @@ class _Path:
                 )
                 tally = _run_through(run, reading.seen.begins_at, contents.total_bytes)
                 _read_texts(run, self.command.reader)
-                agreed = whole and tally.absent > 0 and may_delete(tally, self.command.options.yes)
+                agreed = whole and tally.absent > 0 and may_delete(tally, self.command.yes)
                 receipt = run.finish(deletes_absent=agreed)
             except Exception:
                 forget_if_empty(

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from pdpp_sources.whatsapp_media import LeftOut, is_sent_by_a_person, left_out
+from pdpp_sources.whatsapp_media import SentFile, is_sent_by_a_person, left_out
 
 
 @pytest.mark.parametrize(
@@ -17,14 +17,14 @@ from pdpp_sources.whatsapp_media import LeftOut, is_sent_by_a_person, left_out
     ],
 )
 def test_what_an_iphone_writes_in_place_of_media(text: str, kind: str) -> None:
-    assert left_out(text, is_marked=True) == LeftOut(mime_type=kind)
+    assert left_out(text, is_marked=True) == SentFile(mime_type=kind)
 
 
 def test_a_document_has_its_name() -> None:
-    assert left_out("Notes 2.zip document omitted", is_marked=True) == LeftOut(
+    assert left_out("Notes 2.zip document omitted", is_marked=True) == SentFile(
         "Notes 2.zip", "application/zip"
     )
-    assert left_out("document omitted", is_marked=True) == LeftOut()
+    assert left_out("document omitted", is_marked=True) == SentFile()
 
 
 def test_words_that_people_typed_stand_for_nothing() -> None:
@@ -33,8 +33,8 @@ def test_words_that_people_typed_stand_for_nothing() -> None:
 
 
 def test_a_caption_stands_below_what_was_left_out() -> None:
-    assert left_out("<Media omitted>\nAt the lake", is_marked=False) == LeftOut()
-    assert left_out("image omitted\nAt the lake", is_marked=True) == LeftOut(mime_type="image/*")
+    assert left_out("<Media omitted>\nAt the lake", is_marked=False) == SentFile()
+    assert left_out("image omitted\nAt the lake", is_marked=True) == SentFile(mime_type="image/*")
     assert left_out("<div>\n</div>", is_marked=False) is None
     assert left_out("At the lake\n<Media omitted>", is_marked=False) is None
 

@@ -47,7 +47,7 @@ from pdpp_sources.common.source import (
 )
 from pdpp_sources.common.text import decoded, one_line, or_none
 from pdpp_sources.common.times import rendered
-from pdpp_sources.whatsapp_media import MARK, LeftOut, is_sent_by_a_person, left_out
+from pdpp_sources.whatsapp_media import MARK, SentFile, is_sent_by_a_person, left_out
 
 LONGEST_LINE_BYTES = 1_000_000
 LONGEST_MESSAGE_CHARS = 1_000_000
@@ -389,7 +389,7 @@ class _WhatsAppChat:
         local = calendar.local(entry)
         sent_at = rendered(local, self._export.zone)
         filename = file_named(entry.text)
-        missing = None if filename else entry.left_out
+        sent = SentFile(filename, kind_of(filename)) if filename else entry.left_out
         is_deleted = entry.author is not None and _DELETED.fullmatch(entry.text.strip()) is not None
         kind = "deleted" if is_deleted else entry.kind
         message_id = stable_id("msg", self._id, local.isoformat(), entry.author, entry.text, number)
@@ -402,18 +402,17 @@ class _WhatsAppChat:
             "text": or_none(entry.text),
             "author_kind": "notice" if kind in _SAID_BY_NOBODY and not filename else "person",
             "kind": "file" if filename else kind,
-            "file_count": 1 if filename or missing else 0,
+            "file_count": 1 if sent else 0,
         }
         yield SourceRecord("messages", data, position)
-        if filename is None and missing is None:
+        if sent is None:
             return
-        name = filename or (missing.filename if missing else None)
         data = {
             "id": f"{message_id}.1",
             "message_id": message_id,
             "sent_at": sent_at,
-            "filename": one_line(name, 255) if name else None,
-            "mime_type": missing.mime_type if missing else kind_of(filename),
+            "filename": one_line(sent.filename, 255) if sent.filename else None,
+            "mime_type": sent.mime_type,
             "size_bytes": None,
         }
         file = SourceRecord("files", data, position)
@@ -592,7 +591,7 @@ class ChatEntry:
         return "notice" if self.author is None or is_notice else "message"
 
     @property
-    def left_out(self) -> LeftOut | None:
+    def left_out(self) -> SentFile | None:
         """The file that its author sent and that was not exported."""
         return left_out(self.text, is_marked=self.is_marked) if self.author else None
 

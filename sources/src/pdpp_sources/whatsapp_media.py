@@ -91,8 +91,8 @@ _SENT_BY_A_PERSON = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class LeftOut:
-    """A file that was sent and not exported; what is not known of it is `None`.
+class SentFile:
+    """A file that was sent, as a chat names it; what is not known of it is `None`.
 
     Shapes: `mime_type` may be a range, `image/*`.
     """
@@ -101,10 +101,12 @@ class LeftOut:
     mime_type: str | None = None
 
 
-def left_out(text: str, *, is_marked: bool) -> LeftOut | None:
+def left_out(text: str, *, is_marked: bool) -> SentFile | None:
     """The file in whose place the first line of a text stands; a caption may follow.
 
-    `is_marked`: a mark of the program is in it.
+    In: `Bill.pdf • 2 pages document omitted`, `is_marked` by the program. Out: `Bill.pdf`, a PDF.
+    In: `<Media omitted>`. Out: a file of which nothing is known. In: `image omitted` without a
+    mark, as people type it. Out: `None`.
     """
     line, _, caption = text.partition("\n")
     bracketed = (_ABOVE_CAPTION if caption else _IN_BRACKETS).fullmatch(line)
@@ -112,11 +114,11 @@ def left_out(text: str, *, is_marked: bool) -> LeftOut | None:
     if not (bracketed or is_marked):
         return None
     if kind := _KINDS.get(words.casefold().rstrip(".")):
-        return LeftOut(mime_type=kind)
+        return SentFile(mime_type=kind)
     document = _DOCUMENT.fullmatch(words.rstrip("."))
     if document is not None:
-        return LeftOut(document["name"], kind_of(document["name"]))
-    return LeftOut() if bracketed else None
+        return SentFile(document["name"], kind_of(document["name"]))
+    return SentFile() if bracketed else None
 
 
 def is_sent_by_a_person(text: str) -> bool:

@@ -38,6 +38,15 @@ def test_a_stream_that_finds_no_row_in_a_file_of_its_name_is_told(
     assert {"listens:", f"({named})"} <= set(str(skipped.reason).split())
 
 
+@pytest.mark.parametrize("ending", [".csv", ".tab", ".geojson"])
+def test_a_stream_of_files_of_any_name_is_sought_in_every_table(
+    ending: str, tmp_path: Path
+) -> None:
+    recipe = RECIPE.replace('files = ["history*.json"]\n', "").replace('rows = "/episodes"\n', "")
+    files = {"podcasts.json": EXPORT["podcasts.json"], f"history{ending}": b"at\tnumber\n1\t2\n"}
+    assert told(read(recipe, files, tmp_path)) == [("no_rows", f"history{ending}")]
+
+
 def test_the_same_is_told_where_the_recipe_lies_among_the_others(tmp_path: Path) -> None:
     recipe = own_recipe("e.toml", RECIPE.replace("/episodes", "/items"), ())
     with open_export(as_folder(EXPORT, tmp_path)) as export:

@@ -19,8 +19,10 @@ from pdpp_sources.recipes.recipe_rows import (
     rows_in,
 )
 from pdpp_sources.recipes.recipe_values import has_place
+from pdpp_sources.tables.csv_file import SUFFIXES
+from pdpp_sources.tables.reader import JSON_SUFFIXES
 
-_OF_ROWS = frozenset({".csv", ".tsv", ".json", ".jsonl", ".ndjson"})
+_OF_ROWS = frozenset({*SUFFIXES, *JSON_SUFFIXES})
 
 
 def missed_streams(

@@ -46,6 +46,7 @@ _FRACTION = re.compile(r"(\d:\d\d:\d\d)\.\d{1,9}\b")
 _BLANK_LINE = re.compile(rb"\n\r?\n")
 _LONGEST_NUMBER = 18
 _SIGNATURE = "-- "
+_PAGES = frozenset({"text/html", "multipart/related"})
 _PLACED = re.compile(r"\s*base64 of bytes (\d{1,9}) to (\d{1,9})\s*")
 _TYPE = re.compile(r"^[a-z0-9!#$&^_.+-]{1,100}/[a-z0-9!#$&^_.+-]{1,100}$")
 
@@ -154,9 +155,6 @@ def _of_whole_day(clock: re.Match[str]) -> str:
     return clock[0] if hour > 12 else f"{hour % 12 + 12 * (clock[3] in 'pP'):02}{clock[2]}"
 
 
-_PAGES = frozenset({"text/html", "multipart/related"})
-
-
 @dataclass(frozen=True, slots=True)
 class Attachment:
     """A file that came with a message."""
@@ -243,16 +241,24 @@ def body_of(text: MailText, message: Message, depth: int = 0, *, speaks: bool = 
     body.links = list(dict.fromkeys(link for body in inner for link in body.links))
     body.links_are_cut = any(body.links_are_cut for body in inner)
     if versions:
-        kinds = (child.get_content_type() for child in children)
-        speaking = [pair for pair in zip(kinds, inner, strict=True) if pair[1].text.strip()]
-        plain = [body for kind, body in speaking if kind == "text/plain"]
-        pages = [body for kind, body in speaking if kind in _PAGES]
-        if plain and pages and not is_text_of(pages[-1].text, plain[0].text):
-            inner = pages[-1:]
-        else:
-            inner = plain[:1] or [body for _, body in speaking[-1:]]
+        inner = _speaking_version(children, inner)
     body.texts = [text for body in inner for text in body.texts]
     return body
+
+
+def _speaking_version(versions: list[Message], bodies: list[Body]) -> list[Body]:
+    """The body of the version that speaks for all, if any has a word.
+
+    In: a plain version and a page of the same words. Out: the plain one; the page, if the words of
+    the plain one are others; the last one, where none is plain.
+    """
+    kinds = (version.get_content_type() for version in versions)
+    speaking = [pair for pair in zip(kinds, bodies, strict=True) if pair[1].text.strip()]
+    plain = [body for kind, body in speaking if kind == "text/plain"]
+    pages = [body for kind, body in speaking if kind in _PAGES]
+    if plain and pages and not is_text_of(pages[-1].text, plain[0].text):
+        return pages[-1:]
+    return plain[:1] or [body for _, body in speaking[-1:]]
 
 
 def _children(message: Message) -> list[Message] | None:

@@ -221,9 +221,9 @@ def test_values_are_counted_once_for_each_state_of_the_records(house: Household)
 
 def test_what_nobody_chose_yet_has_its_stored_total(house: Household) -> None:
     reader = EvidenceReader(house.reads, house.store.declarations)
-    kept = reader.kept()
-    assert (kept[HOME, "messages"], kept[WORK, "messages"]) == (40, 12)
-    assert kept[CHECKING, "transactions"] == 30
+    stored = reader.stored_counts()
+    assert (stored[HOME, "messages"], stored[WORK, "messages"]) == (40, 12)
+    assert stored[CHECKING, "transactions"] == 30
 
 
 class NeverInTime:

@@ -239,7 +239,12 @@ class ConsentPages:
             "consent.html",
             {
                 "view": consent_view(
-                    review, figures, self.evidence.kept(), changed, self._values(review), refused
+                    review,
+                    figures,
+                    self.evidence.stored_counts(),
+                    changed,
+                    self._values(review),
+                    refused,
                 ),
                 "note": note,
                 "tried": visit.value("action") == "approve",

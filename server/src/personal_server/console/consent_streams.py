@@ -63,7 +63,7 @@ class StreamView:
     limited: tuple[Text, ...]
     accounts: tuple[str, ...]
     count: Text
-    kept: Text
+    stored: Text
     empty: bool
     span: Text | None
     synced: Text | None
@@ -106,13 +106,13 @@ class FieldView:
 class Shown:
     """What is known of the records behind the offers.
 
-    Shapes: `evidence` under the review as authority, `kept` all there are; `changed` is to be
-        marked; `values` by entry and stream what it could be limited to; `refused` by its form
-        field what cannot be meant as it was typed.
+    Shapes: `evidence` under the review as authority, `stored_counts` all there are; `changed` is
+        to be marked; `values` by entry and stream what it could be limited to; `refused` by its
+        form field what cannot be meant as it was typed.
     """
 
     evidence: Mapping[StreamKey, Evidence]
-    kept: Mapping[StreamKey, int]
+    stored_counts: Mapping[StreamKey, int]
     changed: frozenset[SourceStream]
     values: HeldValues
     refused: Mapping[str, RefusedBox]
@@ -138,7 +138,7 @@ def stream_view(
     stream_keys = [(connection, stream.name) for connection in names]
     evidences = [shown.evidence[key] for key in stream_keys if key in shown.evidence]
     columns = _columns(stream, terms)
-    stored_count = sum(shown.kept.get(key, 0) for key in stream_keys)
+    stored_count = sum(shown.stored_counts.get(key, 0) for key in stream_keys)
     return StreamView(
         name=stream.name,
         prefix=prefix,
@@ -164,7 +164,7 @@ def stream_view(
         limited=limits_said(terms.only if terms else ()),
         accounts=tuple(names[c] for c in terms.instance_ids) if terms else (),
         count=consent_words.count(evidences),
-        kept=counted(stored_count, "record"),
+        stored=counted(stored_count, "record"),
         empty=not (stored_count or stream.required or choice.wanted),
         span=consent_words.span(evidences),
         synced=_synced(evidences),

@@ -160,7 +160,7 @@ class SourceView:
     name: str
     detail: str | None
     publisher: str | None
-    kept: bool
+    chosen: bool
     choosable: bool
     connections: tuple[ConnectionView, ...] = ()
     choose_connections: bool = False
@@ -236,7 +236,7 @@ def consent_view(
 ) -> ConsentView:
     """The page of a review.
 
-    Shapes: `kept` counts all records, for what is not chosen; `changed` is to be marked.
+    Shapes: `stored_counts` counts all records, for what is not chosen; `changed` is to be marked.
     """
     shown = Shown(evidence, stored_counts, changed, values or {}, refused)
     sources = tuple(_source(review, offer, shown) for offer in review.offers)
@@ -393,12 +393,12 @@ def _source(
             name=source_name(offer),
             detail=None,
             publisher=None,
-            kept=False,
+            chosen=False,
             choosable=False,
             refused=consent_words.ungrantable(offer.refusal),
         )
     choice = review.choices.entry(offer.index)
-    is_kept = choice.keep or not several
+    is_chosen = choice.keep or not several
     names = account_names(offer)
     chosen = choice.connections or frozenset()
     alone = len(offer.connections) == 1
@@ -408,7 +408,7 @@ def _source(
         name=source_name(offer),
         detail=offer.declaration.display_detail,
         publisher=offer.declaration.publisher_id,
-        kept=is_kept,
+        chosen=is_chosen,
         choosable=several,
         connections=tuple(
             ConnectionView(connection_id, name, alone or settled or connection_id in chosen)
@@ -436,7 +436,7 @@ def _source(
             if entry.index == offer.index and entry.what != "entry"
         ),
         stored=sum(
-            shown.kept.get((connection, stream.name), 0)
+            shown.stored_counts.get((connection, stream.name), 0)
             for connection in names
             for stream in offer.streams
         ),
@@ -493,13 +493,13 @@ def _figures(
     sources: tuple[SourceView, ...], evidence: Mapping[StreamKey, Evidence]
 ) -> tuple[tuple[Text, Text], ...]:
     """The page at a glance: (figure, what it counts)."""
-    streams = [stream for source in sources if source.kept for stream in source.streams]
+    streams = [stream for source in sources if source.chosen for stream in source.streams]
     granted = [stream for stream in streams if stream.given]
     if not granted:
         return ()
     fields = sum(len(stream.granted_fields) for stream in granted)
-    kept = (source for source in sources if source.kept)
-    names = Joined(tuple(s.name for s in kept if any(stream.given for stream in s.streams)))
+    chosen = (source for source in sources if source.chosen)
+    names = Joined(tuple(s.name for s in chosen if any(stream.given for stream in s.streams)))
     kinds = plural("from one kind", "from %(num)s kinds", len(granted))
     return (
         (

@@ -93,7 +93,7 @@ class EvidenceReader:
             for source in authority.sources
         }
 
-    def kept(self) -> dict[StreamKey, int]:
+    def stored_counts(self) -> dict[StreamKey, int]:
         """How many records each stream holds, also those that nobody chose yet."""
         with self.ports.snapshot(BUDGET_SECONDS) as snapshot:
             stored = snapshot.stored_streams()

@@ -8,7 +8,7 @@ from __future__ import annotations
 from pdpp_kernel.operators import Operator
 from pdpp_mcp_server.arguments import Arguments
 from pdpp_mcp_server.calls import ToolCall
-from pdpp_mcp_server.errors import NextCall
+from pdpp_mcp_server.errors import NextCall, ToolError
 from pdpp_mcp_server.handles import connection_scope
 from pdpp_mcp_server.reads import read_catalog
 from pdpp_mcp_server.rs_client.json_values import as_list, as_object
@@ -20,9 +20,10 @@ _TEXTS = ("text", "body")
 _WHY = "signs and emoji, by a filter"
 
 
-def is_of_signs(asked: Arguments) -> bool:
-    """Whether a query has no letter and no digit."""
-    return not any(map(str.isalnum, str(asked.get("query", asked.get("q")))))
+def refuses_signs(refused: ToolError, asked: Arguments) -> bool:
+    """Whether a search was refused because its query has no letter and no digit."""
+    is_of_query = refused.code == "invalid_request" and refused.error.get("param") == "q"
+    return is_of_query and not any(map(str.isalnum, _query(asked)))
 
 
 async def signs_as_filter(call: ToolCall, asked: Arguments) -> NextCall | None:
@@ -40,11 +41,8 @@ async def signs_as_filter(call: ToolCall, asked: Arguments) -> NextCall | None:
         return None
     # a chat before mail, whose text is called otherwise
     row, field = min(found, key=lambda each: _TEXTS.index(each[1]))
-    signs = str(asked.get("query", asked.get("q"))).strip()
-    meant: Arguments = {
-        "stream": stream,
-        "filter": {**as_object(asked.get("filter")), field: {Operator.CONTAINS.value: signs}},
-    }
+    signs = {field: {Operator.CONTAINS.value: _query(asked).strip()}}
+    meant: Arguments = {"stream": stream, "filter": {**as_object(asked.get("filter")), **signs}}
     accounts = {each.connection_id for each in row.connections}
     if connection_id or len(accounts) == 1:
         times = {name: asked[name] for name in ("since", "until", "limit") if name in asked}
@@ -52,6 +50,10 @@ async def signs_as_filter(call: ToolCall, asked: Arguments) -> NextCall | None:
         return NextCall("query_records", {**meant, **place, **times}, _WHY)
     across = {"metric": "count", "across": "connections", "group_by": "connection_id"}
     return NextCall("aggregate", {**meant, **across}, _WHY)
+
+
+def _query(asked: Arguments) -> str:
+    return str(asked.get("query", asked.get("q")))
 
 
 def _text_field(row: CatalogRow) -> str | None:

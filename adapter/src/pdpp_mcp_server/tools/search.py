@@ -36,7 +36,7 @@ from pdpp_mcp_server.faces.relaxed_words import (
     relaxed_notes,
     relaxed_sentence,
 )
-from pdpp_mcp_server.faces.sign_searches import is_of_signs, signs_as_filter
+from pdpp_mcp_server.faces.sign_searches import refuses_signs, signs_as_filter
 from pdpp_mcp_server.rs_client.answers import connection_of, connector_key_of, count_of, meta_of
 from pdpp_mcp_server.rs_client.json_values import Json, as_object, as_text, objects_in
 from pdpp_mcp_server.rs_client.port import Query
@@ -95,7 +95,7 @@ async def search(call: ToolCall, raw: Mapping[str, Any] | None) -> Outcome:
     try:
         return await read_page(call, arguments, how)
     except ToolError as refused:
-        if is_of_signs(arguments):
+        if refuses_signs(refused, arguments):
             refused.with_next(await signs_as_filter(call, arguments))
         raise
 

@@ -20,6 +20,7 @@ INVISIBLE = (
 SELECTORS = "\u180b-\u180d\u180f\ufe00-\ufe0f"
 STEERING = re.compile(f"[{INVISIBLE}]")
 BREAKS = re.compile("[\u0085\u2028\u2029\n\r]")
+_SEPARATORS = re.compile("[\u2028\u2029]")
 SUSPECT = re.compile(f"[{INVISIBLE}{SELECTORS}]")
 SELECTOR = re.compile(f"[{SELECTORS}]")
 WHITE_SPACE = re.compile(r"\s")
@@ -137,11 +138,18 @@ def _may_link(text: str) -> bool:
 
 def escaped_json(value: object) -> str:
     """Compact JSON on one line, steering characters escaped: it still parses to the value."""
-    text = compact(value)
-    text = SUSPECT.sub(
-        lambda found: found[0] if _kept(text, found.start()) else _escape(found), text
+    return escape_steering(compact(value))
+
+
+def escape_steering(document: str) -> str:
+    """A JSON text with steering characters escaped; it still parses to the same value.
+
+    Line breaks between members stay, and strings of JSON hold none.
+    """
+    document = SUSPECT.sub(
+        lambda found: found[0] if _kept(document, found.start()) else _escape(found), document
     )
-    return BREAKS.sub(_escape, text)
+    return _SEPARATORS.sub(_escape, document)
 
 
 def _escape(found: re.Match[str]) -> str:

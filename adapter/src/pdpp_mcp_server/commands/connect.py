@@ -27,6 +27,7 @@ from pdpp_mcp_server.commands.exits import (
     print_json,
 )
 from pdpp_mcp_server.commands.failures_shown import CommandError
+from pdpp_mcp_server.commands.quiet_texts import quiet_text
 from pdpp_mcp_server.commands.selection_options import Details, SelectionOptions
 from pdpp_mcp_server.commands.tables import console, plain, print_facts, words
 from pdpp_mcp_server.rs_client.authorization_flows import (
@@ -337,7 +338,7 @@ def show_offer(offer: DeviceOffer, open_browser: Callable[[str], object] | None)
     out = words()
     out.print(_where_to_decide(open_browser is not None, "compare the code, and decide"))
     out.print(plain(f"  {offer.verification_uri_complete}"), soft_wrap=True)
-    out.print(Text.assemble("  code ", (plain(offer.user_code).plain, "bold")))
+    out.print(Text.assemble("  code ", (quiet_text(offer.user_code), "bold")))
     out.print(_still_waiting(offer.expires_in))
     if open_browser is not None:
         open_browser(offer.verification_uri_complete)

@@ -125,8 +125,10 @@ def failure_of(error: Exception) -> Failure:
 
 def _misused(error: cyclopts.CycloptsError) -> Failure:
     """A command line that does not fit its command, whose help is named."""
+    from pdpp_mcp_server.commands.quiet_texts import quiet_line  # noqa: PLC0415 (help)
+
     command = " ".join(("pdpp", *(error.command_chain or ())))
-    sentence = _one_line(str(error))
+    sentence = quiet_line(str(error))
     lacking = error.argument if isinstance(error, cyclopts.MissingArgumentError) else None
     if lacking is not None and lacking.index is not None:  # it has a place, and needs no name
         sentence = f"{lacking.name.removeprefix('--').upper()} is missing."
@@ -147,13 +149,11 @@ def _next_step(error: PersonalServerError) -> str:
     connections = error.members.get("available_connections")
     if not isinstance(connections, list):
         return ""
+    from pdpp_mcp_server.commands.quiet_texts import quiet_line  # noqa: PLC0415 (help)
+
     named = cast("list[dict[str, object]]", connections)
     shown = [f"{one.get('connection_id')} ({one.get('display_name') or '–'})" for one in named]
-    return _one_line(f"Choose one of {', '.join(shown)}.")
-
-
-def _one_line(text: str) -> str:
-    return "".join(c if c.isprintable() else " " for c in " ".join(text.split()))
+    return quiet_line(f"Choose one of {', '.join(shown)}.")
 
 
 def print_failure(failure: Failure, *, as_json: bool, out: TextIO, err: TextIO) -> None:

@@ -14,8 +14,9 @@ from dataclasses import dataclass
 
 from rich.text import Text
 
+from pdpp_mcp_server.commands.quiet_texts import quiet_line, quiet_text
 from pdpp_mcp_server.commands.record_rows import utc_minute
-from pdpp_mcp_server.commands.tables import console, indented, plain
+from pdpp_mcp_server.commands.tables import console, indented
 from pdpp_mcp_server.rs_client.json_values import Json, as_object, as_text, objects_in
 
 _BETWEEN = " · "
@@ -40,8 +41,8 @@ def print_hits(hits: Iterable[Json], placed: Callable[[Json], HitPlace] | None =
 def _heading(hit: Json, hit_place: HitPlace) -> Text:
     when = as_text(hit.get("when")) or utc_minute(as_text(hit.get("authored_at")) or "")
     parts = (when, as_text(hit.get("author")), hit_place.account)
-    before = "".join(f"{plain(part)}{_BETWEEN}" for part in parts if part)
-    return Text.assemble(before, (plain(hit_place.handle).plain, "bold"))
+    before = "".join(f"{quiet_text(part)}{_BETWEEN}" for part in parts if part)
+    return Text.assemble(before, (quiet_text(hit_place.handle), "bold"))
 
 
 def _account_and_key(hit: Json) -> HitPlace:
@@ -49,17 +50,13 @@ def _account_and_key(hit: Json) -> HitPlace:
 
 
 def _title(hit: Json) -> str:
-    return _one_line(as_text(hit.get("title")) or "")
+    return quiet_line(as_text(hit.get("title")) or "")
 
 
 def _excerpt(hit: Json) -> str:
     previews = (as_text(e.get("preview_text")) for e in objects_in(hit.get("evidence_excerpts")))
     snippet = as_text(as_object(hit.get("snippet")).get("text"))
-    return _one_line(next(previews, None) or snippet or "")
-
-
-def _one_line(text: str) -> str:
-    return " ".join(plain(text).plain.split())
+    return quiet_line(next(previews, None) or snippet or "")
 
 
 def _said_once(title: str, excerpt: str) -> list[str]:

@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 import json
-import re
 
-from pdpp_mcp_server.safe_text import INVISIBLE, JOINERS
+from pdpp_mcp_server.safe_text import escape_steering
 
-_STEERING = re.compile(f"[{INVISIBLE}\u2028\u2029]")
+
+def quiet_text(text: str) -> str:
+    """Foreign text as it is, but a space for each character that is not printed."""
+    return text if text.isprintable() else "".join(c if c.isprintable() else " " for c in text)
+
+
+def quiet_line(text: str) -> str:
+    """Foreign text on one line, with single spaces."""
+    return " ".join(quiet_text(text).split())
 
 
 def quiet_lines(text: str) -> str:
-    """Foreign text with its line breaks; each other character that is not printed is a space."""
-    if text.isprintable():
-        return text
-    return "".join(c if c.isprintable() or c == "\n" else " " for c in text)
+    """Foreign text with its line breaks."""
+    return "\n".join(map(quiet_text, text.split("\n")))
 
 
 def quiet_json(value: object, indent: int | None = None) -> str:
-    """The value as JSON, on one line without `indent`; what steers a terminal is an escape."""
-    return _STEERING.sub(_escape, json.dumps(value, ensure_ascii=False, indent=indent))
-
-
-def _escape(found: re.Match[str]) -> str:
-    char = found[0]
-    if char in JOINERS:  # they join what is beside them, as in a flag
-        return char
-    return r"\u007f" if char == "\x7f" else json.dumps(char)[1:-1]
+    """The value as JSON, on one line without `indent`; what steers a display is an escape."""
+    return escape_steering(json.dumps(value, ensure_ascii=False, indent=indent))

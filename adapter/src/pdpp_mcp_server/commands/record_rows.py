@@ -12,8 +12,7 @@ from datetime import datetime
 from rich.table import Table
 from rich.text import Text
 
-from pdpp_mcp_server.commands.quiet_texts import quiet_lines
-from pdpp_mcp_server.commands.tables import plain
+from pdpp_mcp_server.commands.quiet_texts import quiet_lines, quiet_text
 from pdpp_mcp_server.rs_client.json_values import Json, as_object, compact, objects_in
 
 CELL_CHARS = 20  # the least that a column is good for
@@ -114,7 +113,7 @@ def cell_text(value: object) -> str:
     """A value on one line, without what could steer a terminal."""
     if value is None:
         return ""
-    return plain(value if isinstance(value, str) else compact(value)).plain
+    return quiet_text(value if isinstance(value, str) else compact(value))
 
 
 def stream_rows(connector: Json) -> Iterator[Json]:

@@ -17,7 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from pdpp_kernel.values import NANOSECONDS
-from pdpp_mcp_server.commands.quiet_texts import quiet_lines
+from pdpp_mcp_server.commands.quiet_texts import quiet_lines, quiet_text
 from pdpp_mcp_server.commands.spelled_commands import spelled
 
 NO_END = "no end date"
@@ -58,7 +58,7 @@ def words() -> Console:
 
 def plain(text: object) -> Text:
     """Foreign text as it is, without markup and control characters."""
-    return Text("".join(c if c.isprintable() else " " for c in str(text)))
+    return Text(quiet_text(str(text)))
 
 
 def tell_nothing_kept(folder: Path) -> None:
@@ -92,7 +92,7 @@ def print_facts(facts: Iterable[tuple[str, object]], out: Console, indent: str =
         start = f"{indent}{label:<{LABEL_CHARS}} "
         room = max(out.width - len(start), LEAST_CHARS)
         lines = textwrap.wrap(
-            plain(text).plain, room, break_long_words=False, break_on_hyphens=False
+            quiet_text(str(text)), room, break_long_words=False, break_on_hyphens=False
         )
         for line in lines or [""]:
             out.print(Text.assemble((start, "bold"), line), soft_wrap=True)

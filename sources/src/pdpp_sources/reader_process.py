@@ -34,7 +34,7 @@ from pdpp_kernel.source_item import (
 )
 from pdpp_kernel.system.confinement import LIMITS, Limits
 from pdpp_kernel.texts import parse_text
-from pdpp_sources.common.errors import BadRecord
+from pdpp_sources.common.errors import BadRecord, ExportError
 from pdpp_sources.common.resume_point import Place, parse_place
 from pdpp_sources.export_files import file_facts
 from pdpp_sources.live_databases import copies_of_live
@@ -253,7 +253,7 @@ class ReaderProcess:
                 ends += 1
                 self._learn(ended, package)
                 if ends > MOST_ENDS:
-                    raise (reader_failed(package) if ended.fault else too_costly()) from None
+                    raise ended.refusal(package) from None
                 self._find_again(reading)
             else:
                 self.used_zone = self._running().used_zone
@@ -352,7 +352,7 @@ class ReaderProcess:
         elif ended.fault is not None:
             self.faults.append(ended.fault)
         if ended.place is None or ended.place in (*self._failed, *self._costly.known()):
-            raise (reader_failed(package) if ended.fault else too_costly()) from None
+            raise ended.refusal(package) from None
         if ended.fault is None:
             self._costly.add(ended.place)
         else:
@@ -453,6 +453,10 @@ class _Ended(Exception):
         super().__init__()
         self.place = costly
         self.fault = fault
+
+    def refusal(self, package: str | None) -> ExportError:
+        """What to tell where it cannot be read on; `package` is that of the reader, if not ours."""
+        return too_costly() if self.fault is None else reader_failed(package)
 
 
 class _Child:

@@ -313,7 +313,11 @@ class _Card:
         return next(iter(self._kinds_of(entry)), otherwise)
 
     def _kinds_of(self, entry: CardProperty) -> list[str]:
-        """The kinds of a property: what its owner called it, else its types."""
+        """The kinds of a property: what its owner called it, else its types.
+
+        In: a label `Boat; summer`. Out: that. In: `WORK;VOICE`, which is a list of types. Out:
+        `work`. In: `VOICE`, which says nothing, and the type `CELL`. Out: `mobile`.
+        """
         label = _APPLE_LABEL.sub(r"\1", self._labels.get(entry.group, "")) if entry.group else ""
         words = [*map(str.strip, label.lower().split(";"))]
         if len(words) > 1 and not _TYPES.issuperset(words):

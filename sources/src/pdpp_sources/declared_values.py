@@ -44,7 +44,8 @@ def faults_of_record(stream: Data, data: Data) -> Iterator[str]:
     for name in stream["primary_key"]:
         key = data.get(name)
         if isinstance(key, str) and not _names_a_record(key):
-            yield f"{name}: a key has 1 to {_LONGEST_KEY_CHARS} characters, none that control"
+            length = f"1 to {_LONGEST_KEY_CHARS} characters"
+            yield f"{name}: a key must have {length} and no control characters"
     for name in data.keys() & properties.keys():
         for fault in _faults_of_value(properties[name], data[name]):
             yield f"{name}: {fault}"

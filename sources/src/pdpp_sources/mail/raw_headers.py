@@ -2,7 +2,7 @@
 
 Source: RFC 5322, section 2.2.3.  Bytes without a charset are UTF-8 if they can be, else of the
 charset that the message names elsewhere, else of the one that their letters or those of its words
-tell, else Western.
+tell, else Chinese where all are pairs of its common letters, else Western.
 """
 
 from __future__ import annotations

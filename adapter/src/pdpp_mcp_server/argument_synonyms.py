@@ -1,4 +1,6 @@
-"""Other words for a value that is one of a few: `average` for `avg`, `monthly` for `month`."""
+"""Other words for arguments: for a name, `order_by` for `sort`, and for one of a few values,
+`average` for `avg`, `monthly` for `month`.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +8,14 @@ from collections.abc import Collection
 
 from pdpp_kernel.aggregations import Granularity, Metric
 
+RENAMED = {
+    "stream": "streams",
+    "streams": "stream",
+    "order_by": "sort",
+    "connector_instance_id": "connection_id",
+    "filters": "filter",
+}
+"""Names that other interfaces have for an argument of ours."""
 _SYNONYMS = {
     "average": Metric.AVG.value,
     "mean": Metric.AVG.value,

@@ -60,14 +60,6 @@ def parse_arguments(
         raise error.with_next(next(filter(None, calls), None)) from None
 
 
-RENAMED = {
-    "stream": "streams",
-    "streams": "stream",
-    "order_by": "sort",
-    "connector_instance_id": "connection_id",
-    "filters": "filter",
-}
-"""Names that other interfaces have for an argument of ours."""
 HIT_ORDER = "Hits come best first, or `sort` by time: newest, oldest."
 PLAIN_LIKENESS, LIKE_CHARS = 0.75, 64  # comparing costs time by length
 
@@ -76,6 +68,8 @@ def _mended(tool: ToolContract, given: Arguments, param: str) -> list[Arguments]
     """The same call with only the wrong argument as it was plainly meant."""
     name = param
     if param not in tool.properties:
+        from pdpp_mcp_server.argument_synonyms import RENAMED  # noqa: PLC0415 (few calls need it)
+
         near = get_close_matches(
             param[:LIKE_CHARS], list(tool.properties), n=1, cutoff=PLAIN_LIKENESS
         )

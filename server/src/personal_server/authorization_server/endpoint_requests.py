@@ -67,14 +67,9 @@ class EndpointRequest:
     def is_of_page(self) -> bool:
         """Whether a page in a browser sends it.
 
-        Every browser names the page's origin where a form or a script posts to another one, and
-        what it says in `Sec-Fetch-Site` no script can change.
+        Every browser names the page's origin where a form or a script posts to another one.
         """
-        headers = self.request.headers
-        return "origin" in headers or headers.get("sec-fetch-site", "none") not in (
-            "none",
-            "same-origin",
-        )
+        return "origin" in self.request.headers or self._is_of_other_origin
 
     @property
     def is_loaded_unseen(self) -> bool:
@@ -85,10 +80,14 @@ class EndpointRequest:
         headers = self.request.headers
         if "sec-purpose" in headers:
             return True
-        if headers.get("sec-fetch-site", "none") in ("none", "same-origin"):
-            return False
         mode, kind = headers.get("sec-fetch-mode"), headers.get("sec-fetch-dest")
-        return (mode, kind) != ("navigate", "document")
+        return self._is_of_other_origin and (mode, kind) != ("navigate", "document")
+
+    @property
+    def _is_of_other_origin(self) -> bool:
+        """Whether a browser says that a page of another origin sends it; no script changes that."""
+        site = self.request.headers.get("sec-fetch-site", "none")
+        return site not in ("none", "same-origin")
 
     @property
     def counted_network(self) -> str | tuple[str, str]:

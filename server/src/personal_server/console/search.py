@@ -18,6 +18,7 @@ from pdpp_kernel.criteria import HitOrder
 from pdpp_kernel.errors import InvalidRequest, NotFound, QueryTimeout
 from pdpp_kernel.texts import Joined, Text, message, moment_of
 from pdpp_kernel.values import ValueKind
+from personal_server.console.account_cards import stored_counts
 from personal_server.console.pages import Templates
 from personal_server.console.record_values import CELL_CHARS, SHORT_CHARS, brief, plain_records
 from personal_server.console.record_view import MOST_LINK_BYTES, RecordsView
@@ -83,11 +84,8 @@ class SearchPages:
         viewpoint = self.viewpoints.of(visit)
         path = f"{viewpoint.root}/search"
         with viewpoint.reads.open(PAGE_SECONDS) as (snapshot, authority):
-            filled = frozenset(
-                (stored.connection_id, stored.stream)
-                for stored in snapshot.stored_streams()
-                if stored.record_count
-            )
+            stored = stored_counts(snapshot)
+            filled = frozenset(key for key, count in stored.items() if count)
             streams = _streams(authority, filled)
             if asked.get("stream") and asked["stream"] not in dict(streams):
                 raise InvalidRequest("There are no such records on this server.", param="stream")

@@ -32,6 +32,7 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +48,7 @@ from sources.tests.specimens.files import Files, as_zip
 FEED = "downloads"
 LOOK_SECONDS, SETTLING_SECONDS, SPREAD_SECONDS = 5.0, 240.0, 90.0
 PIECES = 6
+WAYS = ("whole", "slow", "whole", "part", "whole", "crdownload")
 REFUSED = "-"
 """Whose a file is that nobody can import."""
 Key = tuple[str, str, str]
@@ -213,9 +215,6 @@ def falls(export: Export, folder: Path, way: str, pause: float) -> None:
         begun.replace(path)
 
 
-WAYS = ("whole", "slow", "whole", "part", "whole", "crdownload")
-
-
 @dataclass
 class Records:
     """What the server holds, by account."""
@@ -305,10 +304,10 @@ def fed_downloads(folder: Path, found: Sequence[Export], spread_seconds: float) 
     terminal.pdpp("feed", "add", str(downloads.folder), "--name", FEED, "--every", "30s")
     order = list(found)
     draw.shuffle(order)
+    falling = list(zip(order, cycle(WAYS), strict=False))
     with terminal.site.serving():
         threads = list[threading.Thread]()
-        for number, export in enumerate(order):
-            way = WAYS[number % len(WAYS)]
+        for export, way in falling:
             pause = draw.uniform(0.3, 1.5)
             threads.append(
                 _after(draw.random() * spread_seconds, falls, export, downloads.folder, way, pause)
@@ -330,7 +329,7 @@ def fed_downloads(folder: Path, found: Sequence[Export], spread_seconds: float) 
     faults += _end(downloads, records)
     faults += _refusals(downloads, checked["differences"], terminal)
     faults += [f"feed: {feed['code']}"] if feed["code"] else []
-    slow = sum(WAYS[number % len(WAYS)] != "whole" for number in range(len(order)))
+    slow = sum(way != "whole" for _, way in falling)
     print(f"{len(found)} exports of {len({each.whose for each in found})} owners, {slow} in pieces")
     print(f"{looks} looks meanwhile; at rest {seconds:.0f} s after the last byte")
     print(f"{len(waiting)} waited for their owner, who answered in {asked} imports")

@@ -8,10 +8,7 @@ import sys
 from dataclasses import dataclass
 from typing import Any
 
-from bench.site import Site
-
-UNFINISHED = 65
-"""What a command ends with that found something amiss, and says it."""
+from bench.site import UNFINISHED, Site
 
 
 @dataclass

@@ -168,10 +168,9 @@ class Vault:
         names = (f".{note.name}.swp", f"~${note.name}", f"{note.name}~", f".#{note.name}", "4913")
         beside = note.with_name(self.draw.choice(names))
         beside.write_text(self._text(), encoding="utf-8")
-        if beside.name != f"{note.name}~" and not beside.name.startswith("~$"):
-            beside.unlink()
-        elif beside.name.startswith("~$"):  # of a program that has the note open
+        if beside.name.startswith("~$"):  # a program has the note open; this is called as a note is
             self.names.add(beside.relative_to(self.folder).as_posix())
+        if beside.name != f"{note.name}~":
             beside.unlink()
 
     def picture(self) -> None:

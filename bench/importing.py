@@ -29,14 +29,13 @@ from pathlib import Path
 from bench import public_mails
 from bench.archive import Words
 from bench.process_family import family, held_bytes, peak_bytes
-from bench.site import Site
+from bench.site import UNFINISHED, Site
 from bench.takeout import generated_places, write_takeout
 
 GENERATED = Path(__file__).resolve().parent.parent / ".cache" / "generated"
 START = datetime(2010, 1, 1, tzinfo=UTC)
 PEOPLE = 400
 KILLED_AT_SHARES = (0.4, 0.7)
-UNFINISHED = 65  # what `pdpp import` ends with where a part of a file could not be kept
 COUNT = "SELECT coalesce(sum(records), 0) FROM sources"
 STREAMS = (
     "SELECT connector_key, stream, tables FROM sources JOIN connections"

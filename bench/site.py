@@ -33,6 +33,8 @@ UNLIMITED = (
 
 POSTGRESQL = "postgresql"
 STORES = (POSTGRESQL,)
+UNFINISHED = 65
+"""What a command ends with that did what it could and names what it could not."""
 
 
 @contextmanager

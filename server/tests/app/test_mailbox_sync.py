@@ -77,7 +77,6 @@ def test_half_a_mail_is_not_completed_by_that_of_another_folder(feed_of: FeedOf)
     cut = mailbox.letter(1, 1)[:3_000]
     with pretended(mailbox):
         fed = feed_of(mailbox.place, PASSWORD)
-        mailbox.letter = lambda now, uid: a_letter(now, uid) * 40
         mailbox.half = len(cut)
         assert by_itself(fed).code == "mailbox_unreachable"
         mailbox.half, mailbox.uidvalidity = None, lambda: 2

@@ -8,7 +8,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from pdpp_kernel.errors import InvalidDeclaration
-from pdpp_mcp_server.commands.failures_shown import CommandError
+from pdpp_mcp_server.commands.failures_shown import CommandError, failure_of
 from pdpp_sources.common.errors import ExportError
 from pdpp_sources.reader_messages import KnownSource, KnownSources, UnusableReader
 from pdpp_sources.reader_process import ReaderProcess
@@ -32,14 +32,13 @@ def known_sources(reader: ReaderProcess) -> KnownSources:
 
 def _judged(found: KnownSources) -> KnownSources:
     """Readers of packages whose declaration the import would refuse count as unusable."""
-    faults = {source.connector_key: _fault(source) for source in found.sources if source.package}
-    unusable = [
-        UnusableReader(source.connector_key, source.package or "", fault)
-        for source in found.sources
-        if (fault := faults.get(source.connector_key))
-    ]
-    usable = [source for source in found.sources if not faults.get(source.connector_key)]
-    return replace(found, sources=usable, unusable=[*found.unusable, *unusable])
+    usable, unusable = list[KnownSource](), [*found.unusable]
+    for source in found.sources:
+        if source.package and (fault := _fault(source)):
+            unusable.append(UnusableReader(source.connector_key, source.package, fault))
+        else:
+            usable.append(source)
+    return replace(found, sources=usable, unusable=unusable)
 
 
 def _fault(source: KnownSource) -> str:
@@ -47,7 +46,7 @@ def _fault(source: KnownSource) -> str:
     try:
         parse_declaration(source.declaration)
     except InvalidDeclaration as error:
-        errors: list[dict[str, str]] = error.members["errors"]  # pyright: ignore[reportAssignmentType]
+        errors = failure_of(error).errors
         wrong = "; ".join(f"{each['path'] or '/'}: {each['message']}" for each in errors)
         return f"its declaration is refused: {wrong}"
     return ""

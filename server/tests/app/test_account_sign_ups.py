@@ -26,10 +26,9 @@ from personal_server.app.stores import Stores, open_stores
 from personal_server.feeds.feed_kinds import ADDRESS_BOOKS, CALENDARS, MAILBOX
 from personal_server.feeds.feed_states import FeedState
 from personal_server.feeds.fetched_batches import FetchTrouble
-from personal_server.feeds.followed_folders import FOLLOW
 from personal_server.feeds.wanted_accounts import SeenFolder, WantedAccount, chosen_folders
 from personal_server.settings import Settings
-from personal_server.storage.feed_rows import FeedRow
+from personal_server.storage.feed_rows import FOLLOW, FeedRow
 from personal_server.storage.sql.care.feeds import SqlFeeds
 from server.tests.app.importing_here import ImportHere
 from server.tests.app.test_feeding import Fed

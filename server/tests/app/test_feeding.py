@@ -30,13 +30,13 @@ from personal_server.feeds import feed_ledger
 from personal_server.feeds.feed_engine import FeedEngine
 from personal_server.feeds.feed_runs import FolderRuns, RunResult
 from personal_server.feeds.fetched_batches import FetchedBatches, FetchTrouble
-from personal_server.feeds.followed_folders import EMPTIED, FOLLOW, KEEP, MOST_GONE
+from personal_server.feeds.followed_folders import EMPTIED, MOST_GONE
 from personal_server.feeds.import_reports import TOO_SLOW
 from personal_server.feeds.wanted_imports import WantedImport
 from personal_server.feeds.watched_folders import FolderLayout, layout_of
 from personal_server.settings import Settings, command_environment
 from personal_server.storage.authorization_rows import AuditRow
-from personal_server.storage.feed_rows import FeedRow
+from personal_server.storage.feed_rows import FOLLOW, KEEP, FeedRow
 from server.tests.app import hanging_import
 from server.tests.app.http_server.served import until
 from server.tests.app.importing_here import ImportHere

@@ -39,7 +39,6 @@ from personal_server.feeds.feed_schedule import USUAL_EVERY_SECONDS
 from personal_server.feeds.feed_sentences import what_to_do
 from personal_server.feeds.feed_states import SIGN_IN_REFUSED, FeedState
 from personal_server.feeds.fetched_batches import FetchTrouble
-from personal_server.feeds.followed_folders import FOLLOW, KEEP
 from personal_server.feeds.mail_providers import (
     MailProvider,
     Password,
@@ -48,7 +47,7 @@ from personal_server.feeds.mail_providers import (
 )
 from personal_server.feeds.oauth_providers import add_command, oauth_of
 from personal_server.feeds.wanted_accounts import SeenFolder, WantedAccount
-from personal_server.storage.feed_rows import FEED_ID, FeedRow
+from personal_server.storage.feed_rows import FEED_ID, FOLLOW, KEEP, FeedRow
 from personal_server.storage.sql.care.feed_mails import SqlFeedMails
 
 LOOK_SECONDS = 30.0

@@ -30,8 +30,7 @@ from personal_server.feeds.fetched_batches import (
     FetchedBatches,
     FetchTrouble,
 )
-from personal_server.feeds.followed_folders import FOLLOW
-from personal_server.storage.feed_rows import FeedItemRow, FeedRow
+from personal_server.storage.feed_rows import FOLLOW, FeedItemRow, FeedRow
 from personal_server.storage.ports.feed_stores import FeedStore
 
 USUAL_EVERY_SECONDS = 300

@@ -49,8 +49,7 @@ from personal_server.app.mailbox_talk import ask, folders_of, groups, sign_in_to
 from personal_server.feeds.feed_ledger import ItemState
 from personal_server.feeds.feed_runs import RunResult
 from personal_server.feeds.fetched_batches import FetchedBatches, FetchTrouble
-from personal_server.feeds.followed_folders import FOLLOW
-from personal_server.storage.feed_rows import UNSURE, FeedItemRow, FeedMailRow, FeedRow
+from personal_server.storage.feed_rows import FOLLOW, UNSURE, FeedItemRow, FeedMailRow, FeedRow
 from personal_server.storage.ports.feed_stores import FeedMailStore, FeedStore
 
 HEADS_AT_ONCE = 500

@@ -45,9 +45,8 @@ from personal_server.feeds.feed_runs import RunResult
 from personal_server.feeds.feed_sentences import advice, what_to_do
 from personal_server.feeds.feed_states import FeedState
 from personal_server.feeds.feed_trouble import trouble_of
-from personal_server.feeds.followed_folders import KEEP
 from personal_server.feeds.watched_folders import FolderLayout, FolderTrouble, layout_of
-from personal_server.storage.feed_rows import FeedRow, FeedRunRow
+from personal_server.storage.feed_rows import KEEP, FeedRow, FeedRunRow
 
 UNFINISHED = 65
 SHOWN = 20

@@ -23,9 +23,8 @@ from personal_server.cli.record_comparison import ComparedItem, RecordComparison
 from personal_server.feeds.feed_ledger import Difference, ItemState, differences
 from personal_server.feeds.feed_runs import RunResult
 from personal_server.feeds.fetched_batches import FetchTrouble
-from personal_server.feeds.followed_folders import FOLLOW
 from personal_server.feeds.watched_folders import WHOLE, FolderLayout, FolderTrouble, look_at
-from personal_server.storage.feed_rows import FeedRow
+from personal_server.storage.feed_rows import FOLLOW, FeedRow
 from personal_server.storage.ports.whole_store import RecordStore
 
 MISSING, DIFFERING, EXTRA = "missing", "differing", "extra"

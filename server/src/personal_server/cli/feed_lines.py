@@ -26,8 +26,7 @@ from personal_server.feeds.feed_schedule import (
     USUAL_EVERY_SECONDS,
 )
 from personal_server.feeds.feed_trouble import trouble_of
-from personal_server.feeds.followed_folders import FOLLOW, KEEP
-from personal_server.storage.feed_rows import FeedRow, FeedRunRow
+from personal_server.storage.feed_rows import FOLLOW, KEEP, FeedRow, FeedRunRow
 
 Flag = Annotated[bool, Parameter(negative="")]
 _EVERY = re.compile(r"(\d{1,6})([smhd]?)")

@@ -20,7 +20,6 @@ from personal_server.domain.connection import Connection, ConnectionStatus
 from personal_server.feeds.feed_kinds import ADDRESS_BOOKS, CALENDARS, MAILBOX
 from personal_server.feeds.feed_sentences import UNCLEAR
 from personal_server.feeds.feed_states import SIGN_IN_REFUSED, FeedState
-from personal_server.feeds.followed_folders import KEEP
 from personal_server.feeds.mail_providers import Password, mail_providers
 from personal_server.feeds.oauth_providers import add_command, oauth_of
 from personal_server.feeds.wanted_accounts import (
@@ -30,7 +29,7 @@ from personal_server.feeds.wanted_accounts import (
     chosen_folders,
 )
 from personal_server.storage.catalog import Catalogs
-from personal_server.storage.feed_rows import FeedRow
+from personal_server.storage.feed_rows import KEEP, FeedRow
 
 ROOT = "/owner/feeds"
 MOST_SHOWN = 500

@@ -21,7 +21,6 @@ from personal_server.feeds.feed_ledger import (
 )
 from personal_server.feeds.followed_folders import (
     EMPTIED,
-    FOLLOW,
     FollowedFolder,
     FollowedRecords,
     by_stream,
@@ -38,7 +37,7 @@ from personal_server.feeds.watched_folders import (
     SeenItem,
     look_at,
 )
-from personal_server.storage.feed_rows import FeedItemRow, FeedRow
+from personal_server.storage.feed_rows import FOLLOW, FeedItemRow, FeedRow
 from personal_server.storage.ports.feed_stores import FeedStore
 
 MOST_AT_ONCE = 20

@@ -10,8 +10,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-KEEP, FOLLOW = "keep", "follow"
-"""What becomes of records of what was deleted in a place."""
 EMPTIED = "folder_emptied"
 MOST_GONE = 20
 """So many may go at once, however few are left."""

@@ -9,6 +9,8 @@ from personal_server.storage.tables import Cell, StoredRow, column
 
 FOLDER_KIND = "folder"
 """The kind of a feed whose place is a folder of this machine (the others: `feed_kinds`)."""
+KEEP, FOLLOW = "keep", "follow"
+"""What becomes of records of what was deleted in a place (`FeedRow.deletions`)."""
 FEED_ID = "fee_"
 """What the id of a feed begins with, and so that of a run that a feed records."""
 UNSURE = "unsure"
@@ -23,7 +25,7 @@ class FeedRow(StoredRow, table="feeds"):
     `layout` says what an item is, `account` the account that its owner named, `reached` how far
     the newest change lay that was imported (in nanoseconds of the place's own clock; of a mailbox
     how many looks there were).  `deletions` says what becomes of records whose item was deleted
-    there (`keep`, `follow`), and `chosen` which parts of an account are fetched (none: all).
+    there (`KEEP`, `FOLLOW`), and `chosen` which parts of an account are fetched (none: all).
     `brought_at_ns` is the end of the last run that stored new records, `arrivals` how many did, and
     `longest_silence_ns` the longest time between two of them; `trouble` is what its owner was told
     last (a word of `FeedTrouble`).  `watched_by` waits at the place for changes until
@@ -51,7 +53,7 @@ class FeedRow(StoredRow, table="feeds"):
     held_until_ns: Cell[int | None] = column(default=None)
     reached: Cell[int | None] = column(default=None)
     connection_ids: Cell[tuple[str, ...]] = column(default=())
-    deletions: Cell[str] = column(default="keep")
+    deletions: Cell[str] = column(default=KEEP)
     chosen: Cell[tuple[str, ...]] = column(default=())
     brought_at_ns: Cell[int | None] = column(default=None)
     arrivals: Cell[int] = column(default=0)
@@ -68,8 +70,9 @@ class FeedItemRow(StoredRow, table="feed_items"):
 
     `mark` is the state that `state` speaks of (a word of `ItemState`); `code` says why it was
     rejected, by which version (`reader`); `record_keys` are the records of an item of calendars or
-    contacts, each as `STREAM/KEY`; `at_ns` is when it was first seen with that mark, and
-    `since_ns` when its changes began that were not imported yet.
+    contacts, each as `STREAM/KEY`, and of a folder whose deletions are followed what
+    `FollowedFolder.kept` says; `at_ns` is when it was first seen with that mark, and `since_ns`
+    when its changes began that were not imported yet.
     """
 
     by_subject = True

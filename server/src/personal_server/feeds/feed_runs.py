@@ -149,23 +149,7 @@ class FolderRuns:
         """Import some items and write what became of them."""
         folder, follows = Path(feed.place), feed.deletions == FOLLOW
         journal = self.staging / f"{feed.feed_id}.names"
-        if result.reached_ns is not None and look.fresh and not look.has_more:
-            staged = self.staging / feed.feed_id / folder.name
-            paths, within = {WHOLE: _stage(folder, look.fresh, staged)}, self.staging.resolve()
-        else:
-            paths = {e.name: folder if e.name == WHOLE else folder / e.name for e in taken}
-            within = folder
-        try:
-            account, lists = _account_of(feed, result), journal if follows else None
-            wanted = WantedImport(list(paths.values()), within, account, lists)
-            report = self.importer(feed.feed_id, wanted)
-        finally:
-            shutil.rmtree(self.staging / feed.feed_id, ignore_errors=True)
-        found = imported_items(report, paths)
-        result.commands += 1
-        result.connection_ids |= found.connection_ids
-        result.records_new += found.records_new
-        result.records_updated += found.records_updated
+        report, found = self._imported(feed, taken, look, result, journal if follows else None)
         is_too_slow = TOO_SLOW in (found.trouble, *found.codes.values())
         is_again = feed.code == TOO_SLOW and terms.layout is FolderLayout.EXPORTS
         if found.trouble is not None or (is_too_slow and not is_again):
@@ -202,6 +186,34 @@ class FolderRuns:
             result.code, result.needs_owner = rejected[0].code, True
         elif taken and terms.layout is FolderLayout.MAILDIR:
             result.reached_ns = max(each.newest_ns for each in taken)
+
+    def _imported(
+        self,
+        feed: FeedRow,
+        taken: Sequence[SeenItem],
+        look: FolderLook,
+        result: RunResult,
+        lists: Path | None,
+    ) -> tuple[Mapping[str, Any], ImportedItems]:
+        """What an import says, and what that means for each item; its records are counted."""
+        folder = Path(feed.place)
+        if result.reached_ns is not None and look.fresh and not look.has_more:
+            staged = self.staging / feed.feed_id / folder.name
+            paths, within = {WHOLE: _stage(folder, look.fresh, staged)}, self.staging.resolve()
+        else:
+            paths = {e.name: folder if e.name == WHOLE else folder / e.name for e in taken}
+            within = folder
+        try:
+            wanted = WantedImport(list(paths.values()), within, _account_of(feed, result), lists)
+            report = self.importer(feed.feed_id, wanted)
+        finally:
+            shutil.rmtree(self.staging / feed.feed_id, ignore_errors=True)
+        found = imported_items(report, paths)
+        result.commands += 1
+        result.connection_ids |= found.connection_ids
+        result.records_new += found.records_new
+        result.records_updated += found.records_updated
+        return report, found
 
     def _follow(
         self, after: FollowedFolder, result: RunResult, found: ImportedItems

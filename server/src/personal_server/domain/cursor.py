@@ -23,8 +23,7 @@ from personal_server.domain.authority import ReadableSource, ReadAuthority
 REQUEST_DIGEST_BYTES = 16
 SOURCES_DIGEST_BYTES = 8
 MAX_TOKEN_CHARS = 8_192
-# MessagePack has no larger signed integers; nanoseconds of the year 2263 and later are larger.
-_MSGPACK_LIMIT = 1 << 63
+_MSGPACK_BITS = 63  # of a signed integer; nanoseconds of the year 2263 and later have more
 PACKED_CHARS = 64
 ALPHABETS = (
     "0123456789abcdef-",
@@ -33,8 +32,7 @@ ALPHABETS = (
     "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz-_.:@+/=",
 )
 """What keys and times are written with: numbers, one after another in every token."""
-_LARGE_INTEGER = len(ALPHABETS)
-"""What stands in the place of the number of an alphabet where the bytes are an integer."""
+_LARGE_INTEGER = len(ALPHABETS)  # in the place of the number of an alphabet
 
 
 class TokenUse(StrEnum):
@@ -192,15 +190,10 @@ def _digest(value: object, size: int) -> str:
 
 
 def _packed_value(value: object) -> object:
-    """A part of a position as MessagePack takes it, in few bytes.
-
-    In:  `m1` (the third alphabet has its signs), `Zoë` (none has), 7, 2**63.
-    Out: 2 and the bytes of 2584 (1 and then the digits 22 and 1, of 41), `Zoë`, 7, and
-        `_LARGE_INTEGER` with the bytes of 2**63.
-    """
+    """As MessagePack takes it: of `m1` 2 and the bytes of 2584, of 2**63 4 and its bytes."""
     if isinstance(value, str):
         return _packed(value)
-    if isinstance(value, int) and not -_MSGPACK_LIMIT <= value < _MSGPACK_LIMIT:
+    if isinstance(value, int) and value.bit_length() > _MSGPACK_BITS:
         size = value.bit_length() // 8 + 1
         return bytes([_LARGE_INTEGER]) + value.to_bytes(size, signed=True)
     return value
@@ -218,7 +211,6 @@ def _packed(text: str) -> bytes | str:
 
 
 def _unpacked(packed: bytes) -> str | int:
-    """The text or the large integer that `_packed_value` made bytes of."""
     if packed[0] == _LARGE_INTEGER:
         return int.from_bytes(packed[1:], signed=True)
     alphabet, value, characters = ALPHABETS[packed[0]], int.from_bytes(packed[1:]), list[str]()

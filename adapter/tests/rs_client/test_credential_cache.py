@@ -83,6 +83,19 @@ def test_a_directory_of_another_name_keeps_its_mode_and_its_gitignore(tmp_path: 
     assert CredentialCache(project).providers() == (PROVIDER,)
 
 
+def test_a_link_in_the_place_of_the_folder_changes_nothing_where_it_leads(tmp_path: Path) -> None:
+    project, other = tmp_path / "project", tmp_path / "other"
+    project.mkdir()
+    other.mkdir()
+    (other / ".gitignore").write_text("build\n")
+    (project / "clients").symlink_to(other)
+    with pytest.raises(CredentialInsecure):
+        CredentialCache(project).save(document())
+    assert [(each.name, each.read_text()) for each in other.iterdir()] == [
+        (".gitignore", "build\n")
+    ]
+
+
 def test_what_was_saved_is_loaded_and_unknown_members_stay(tmp_path: Path) -> None:
     cache, warnings = cache_at(tmp_path)
     cache.save(document(theirs=[1, {"x": "é"}]))

@@ -143,8 +143,9 @@ class CredentialCache:
         """
         with _refusing_links():
             self._make()
-        with self._directory():
-            return
+        with self._directory() as directory, _refusing_links():
+            if not self._is_ours:
+                _ignore_all(directory)
 
     def read_file(self, name: str) -> Document:
         """Another document of the folder.
@@ -189,17 +190,14 @@ class CredentialCache:
 
     def _make(self) -> None:
         self.root.mkdir(parents=True, exist_ok=True, mode=0o700)
-        with _refusing_links():
-            os.close(os.open(self.root, self._root_flags))
-        with suppress(FileExistsError):
-            os.mkdir(self.root / self.folder, 0o700)
-        ours = self.root if self._is_ours else self.root / self.folder
-        with _refusing_links():
-            directory = os.open(ours, _FOLDER | (os.O_NOFOLLOW if self._is_ours else 0))
+        root = os.open(self.root, self._root_flags)
         try:
-            _ignore_all(directory)
+            with suppress(FileExistsError):
+                os.mkdir(self.folder, 0o700, dir_fd=root)
+            if self._is_ours:
+                _ignore_all(root)
         finally:
-            os.close(directory)
+            os.close(root)
 
     @property
     def _root_flags(self) -> int:

@@ -20,8 +20,8 @@ INVISIBLE = (
 SELECTORS = "\u180b-\u180d\u180f\ufe00-\ufe0f"
 STEERING = re.compile(f"[{INVISIBLE}]")
 BREAKS = re.compile("[\u0085\u2028\u2029\n\r]")
-_SEPARATORS = re.compile("[\u2028\u2029]")
 SUSPECT = re.compile(f"[{INVISIBLE}{SELECTORS}]")
+_ESCAPED = re.compile(f"[{INVISIBLE}{SELECTORS}\u2028\u2029]")
 SELECTOR = re.compile(f"[{SELECTORS}]")
 WHITE_SPACE = re.compile(r"\s")
 _ASCII_STEERING = dict.fromkeys(code for code in range(128) if STEERING.match(chr(code)))
@@ -146,10 +146,9 @@ def escape_steering(document: str) -> str:
 
     Line breaks between members stay, and strings of JSON hold none.
     """
-    document = SUSPECT.sub(
+    return _ESCAPED.sub(
         lambda found: found[0] if _kept(document, found.start()) else _escape(found), document
     )
-    return _SEPARATORS.sub(_escape, document)
 
 
 def _escape(found: re.Match[str]) -> str:

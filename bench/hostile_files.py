@@ -16,13 +16,12 @@ import tempfile
 import time
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Thread
 from typing import Any
 
-from bench.process_family import peak_bytes
+from bench.process_family import family, peak_bytes
 from bench.site import UNFINISHED, Site
 from sources.tests.hostile_corpus import HostileFile, hostile_files
 
@@ -137,12 +136,10 @@ def imported(site: Site, paths: Sequence[Path], *options: str) -> Outcome:
 
 
 def _watch(pid: int, peaks: list[int]) -> None:
-    """Note the largest size of a process and of those it starts, until it ends."""
+    """Note the largest size of a process and of all that come from it, until it ends."""
     while peak := peak_bytes(pid):
         peaks.append(peak)
-        children = Path(f"/proc/{pid}/task/{pid}/children")
-        with suppress(OSError):
-            peaks.extend(peak_bytes(int(each)) for each in children.read_text().split())
+        peaks.extend(map(peak_bytes, family(pid)[1:]))
         time.sleep(0.01)
 
 

@@ -98,8 +98,7 @@ def asked_columns(rows: Sequence[Json], asked: Sequence[str], width: int) -> tup
 
     Rule: what was asked for is cut or goes beyond the line, but is there.
     """
-    there = {name for row in rows for name in row}
-    wanted = {name for name in asked if name in there} | set(columns_of(rows))
+    wanted = {*asked, *columns_of(rows)}
     columns = [name for name in dict.fromkeys(n for row in rows for n in row) if name in wanted]
     least = 0
     for name in columns:

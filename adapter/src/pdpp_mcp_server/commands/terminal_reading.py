@@ -150,10 +150,9 @@ class TerminalReading:
     def query(self, stream: str, fields: str | None, sort: str | None, which: RowFlags) -> None:
         """Print records of a stream."""
         asked = [*which.asked(), *listed("fields", fields), *given(sort=sort), *self.zone()]
-        show = partial(_show_asked, [value for _, value in listed("fields", fields)])
-        self.print_list(
-            records_path(stream), asked, which, show if fields is not None else _show_records
-        )
+        names = [value for _, value in listed("fields", fields)]
+        show = partial(_show_asked, names) if names else _show_records
+        self.print_list(records_path(stream), asked, which, show)
 
     def search(self, terms: SearchTerms, which: RowFlags, show: ShowRows | None = None) -> bool:
         """Print what a search finds; whether there was anything to search."""
@@ -209,9 +208,8 @@ def _show_records(reading: TerminalReading, rows: Sequence[Json]) -> None:
 
 def _show_asked(asked: Sequence[str], reading: TerminalReading, rows: Sequence[Json]) -> None:
     shown = [record_row(each) for each in rows]
-    if shown:
-        columns, width = asked_columns(shown, asked, console().width)
-        reading.print_rows({}, shown, columns, width)
+    columns, width = asked_columns(shown, asked, console().width)
+    reading.print_rows({}, shown, columns, width)
 
 
 def _show_hits(_: TerminalReading, rows: Sequence[Json]) -> None:

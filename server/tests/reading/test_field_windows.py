@@ -19,3 +19,18 @@ def test_a_key_of_one_account_alone_needs_no_name(door: Door) -> None:
     window = "/v1/streams/entries/records/l1/field-window?field=title"
     reply = door.get(window, client(stream_grant()))
     assert reply.body["connection_id"] == LETTERS
+
+
+@pytest.mark.parametrize(
+    ("asked", "expected"),
+    [
+        ("nobody/field-window?field=body", (404, "not_found")),
+        ("e3/field-window?field=title", (404, "field_not_found")),
+        (f"e2/field-window?field=word_count&connection_id={DIARY}", (422, "field_not_text")),
+        ("e1/field-window?field=body&q=sunshine", (404, "query_not_found")),
+        ("e2/field-window?field=body", (409, "ambiguous_connection")),
+    ],
+)
+def test_what_has_no_window_says_why(door: Door, asked: str, expected: tuple[int, str]) -> None:
+    reply = door.get(f"/v1/streams/entries/records/{asked}", client(stream_grant()))
+    assert (reply.status, reply.code) == expected

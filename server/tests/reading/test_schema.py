@@ -11,6 +11,7 @@ from personal_server.domain.authority import ReadAuthority
 from personal_server.domain.stored import CollectionRun, RunStatus
 from personal_server.enforcement.queries import SchemaQuery
 from personal_server.reading import schema
+from server.tests.reading.search.test_meaning import MODEL, Embedder, embed
 from server.tests.resource_server.door import NOW_NS, Door
 from server.tests.resource_server.journal import (
     DIARY,
@@ -138,3 +139,56 @@ def test_today_is_the_owners_day(door: Door) -> None:
     with there.snapshot(None) as snapshot:
         described = schema.describe_schema(there, snapshot, authority, query)
     assert described.today == (noon + timedelta(hours=14)).date()
+
+
+ROW_OF = ("schema?view=compact", "schema", "schema?view=compact&stream=entries", "streams/entries")
+
+
+def shown_row(door: Door, path: str, authority: ReadAuthority) -> dict[str, Any]:
+    body = door.get(f"/v1/{path}", authority).body
+    return body["connectors"][0]["streams"][0] if "connectors" in body else body
+
+
+@pytest.mark.parametrize("path", ROW_OF)
+def test_a_row_says_how_much_of_it_can_be_found_by_meaning(path: str) -> None:
+    store = furnished()
+    store.use_embedding_model(MODEL)
+    door = Door(store, embedder=Embedder())
+
+    def found(authority: ReadAuthority) -> tuple[object, object]:
+        search = shown_row(door, path, authority)["search"]
+        return search["semantic_fields"], search.get("embedded_percent")
+
+    both, one = client(), client(stream_grant(instance_ids=(DIARY,)))
+    # of the five entries one has no text, which needs no embedding
+    assert (found(both), found(one)) == ((["body"], 20), (["body"], 0))
+    embed(store, (DIARY,))
+    assert (found(both), found(one)) == ((["body"], 80), (["body"], None))
+    embed(store)
+    assert found(both) == (["body"], None)
+    assert found(client(stream_grant(fields=NARROW))) == ([], None)
+
+
+@pytest.mark.parametrize("path", ROW_OF)
+def test_without_the_model_that_embedded_it_a_row_is_found_by_words(path: str) -> None:
+    class Another(Embedder):
+        model = "another model"
+
+    store = furnished()
+    store.use_embedding_model(MODEL)
+    embed(store)
+    for embedder in (None, Another()):
+        search = shown_row(Door(store, embedder=embedder), path, client())["search"]
+        assert (search["modes"], search["semantic_fields"]) == (["lexical"], [])
+
+
+def test_a_full_row_has_the_freshness_of_its_least_fresh_account(door: Door) -> None:
+    for query in ("schema", "streams/entries"):
+        assert shown_row(door, query, client())["freshness"]["status"] == "stale"
+    for account, at in ((DIARY, NOW_NS - 5 * NANOSECONDS), (LETTERS, NOW_NS - NANOSECONDS)):
+        door.store.record_run(account, CollectionRun("r1", RunStatus.SUCCEEDED, at))
+    for query in ("schema", "streams/entries"):
+        fresh = shown_row(door, query, client())["freshness"]
+        assert fresh["status"] == "current"
+        assert fresh["captured_at"] == render_instant(NOW_NS - 5 * NANOSECONDS)
+    assert "freshness" not in shown_row(door, "schema?view=compact", client())

@@ -27,6 +27,13 @@ def test_everything_is_made_before_anything_is_taken(made: threading.Event) -> N
     stream.close()
 
 
+def test_what_waits_is_handed_over_64_kibibytes_at_a_time(made: threading.Event) -> None:
+    stream = ScratchStream(iter(CHUNKS[:2]), made.set)
+    assert made.wait(SECONDS)
+    assert [len(chunk) for chunk in stream] == [65_536, 65_536, 65_536, 3_392]
+    stream.close()
+
+
 def test_a_stream_may_be_left_in_the_middle(made: threading.Event) -> None:
     def endless() -> Iterator[bytes]:
         while True:

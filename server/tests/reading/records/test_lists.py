@@ -1,11 +1,17 @@
 """Lists of records."""
 
+import copy
+
 import pytest
 
+from personal_server.domain.declaration_document import parse_declaration
+from personal_server.enforcement.authority import read_authority
 from server.tests.resource_server.door import Door
 from server.tests.resource_server.journal import (
     BANK,
+    CONNECTIONS,
     DIARY,
+    JOURNAL_RAW,
     LETTERS,
     LIST,
     NARROW,
@@ -13,7 +19,9 @@ from server.tests.resource_server.journal import (
     client,
     furnished,
     grant,
+    member,
     package,
+    resolved,
     stream_grant,
     write,
 )
@@ -249,3 +257,41 @@ def test_an_answer_names_the_sources_it_came_from(door: Door) -> None:
     ]
     counted = door.get(f"{LIST}?limit=1&count=exact&filter[pinned]=true", client())
     assert [d.record_count for d in counted.disclosed] == [0, 1]
+
+
+def test_a_list_says_whose_days_are_meant_and_each_record_its_clock_there(door: Door) -> None:
+    plain = door.get(LIST, client()).body
+    assert "time_zone" not in plain["meta"]
+    there = door.get(f"{LIST}?time_zone=Europe/Berlin", client()).body
+    assert there["meta"]["time_zone"] == "Europe/Berlin"
+    assert [each["when"][-5:] for each in there["data"]] == [
+        "12:00",
+        "11:00",
+        "11:00",
+        "11:00",
+        "11:00",
+    ]
+    # no clock where UTC says the same, and where the fields were chosen
+    for query in ("time_zone=UTC", "time_zone=Europe/Berlin&fields=title"):
+        shown = door.get(f"{LIST}?{query}", client()).body
+        assert shown["meta"]["time_zone"] == query.split("&")[0].partition("=")[2]
+        assert not any("when" in each for each in (*plain["data"], *shown["data"]))
+
+
+def test_a_range_says_of_which_time_it_is_where_records_tell_two(door: Door) -> None:
+    raw = copy.deepcopy(JOURNAL_RAW)
+    entries = next(each for each in raw["streams"] if each["name"] == "entries")
+    entries["schema"]["properties"]["edited_at"] = {"type": "string", "format": "date-time"}
+    edited = parse_declaration(raw)
+
+    def said(fields: tuple[str, ...], query: str) -> str | None:
+        one = grant(stream_grant(fields=fields, instance_ids=(DIARY,)))
+        authority = read_authority(
+            resolved("client", member(one)), CONNECTIONS, {"journal": edited}
+        )
+        return door.get(f"{LIST}?{query}", authority).body["meta"].get("ranged_by")
+
+    both = ("id", "created_at", "edited_at")
+    assert said(both, "since=2026-02-01") == said(both, "until=2026-02-01") == "created_at"
+    assert said(both, "limit=1") is None
+    assert said(("id", "created_at"), "since=2026-02-01") is None

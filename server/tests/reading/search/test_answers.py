@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
+from personal_server.enforcement.queries import HitOrder, PageSize, SearchQuery
+from personal_server.reading import shown_hits
+from personal_server.reading.search_in_time import search_in_time
+from server.tests.reading.states import State
 from server.tests.resource_server.door import Door, Reply
 from server.tests.resource_server.journal import (
     DIARY,
@@ -124,3 +130,75 @@ def test_one_account_alone_explains_its_emptiness(walked: Door, order: str) -> N
     one = client(stream_grant(instance_ids=(DIARY,)))
     reply = walked.get(f"/v1/search?q=quokka{order}&streams=entries&filter[pinned]=true", one)
     assert (reply.status, reply.data) == (200, [])
+
+
+@pytest.mark.parametrize("order", ["", "&sort=oldest"])
+def test_words_that_cannot_be_looked_for_are_named(walked: Door, order: str) -> None:
+    meta = get(walked, f"q=stroll%20%E2%98%82{order}").body["meta"]
+    assert meta["ignored_words"] == ["☂"]
+    assert "ignored_words" not in get(walked, f"q=stroll{order}").body["meta"]
+
+
+def test_a_search_whose_words_nothing_holds_together_is_entered_as_one_that_found_nothing(
+    walked: Door,
+) -> None:
+    first = get(walked, "q=stroll%20quokka%20llama&limit=2")
+    assert first.body["meta"]["relaxed"]["exact_count"] == 0
+    assert 0 in [part.record_count for part in first.disclosed]
+    second = walked.get(first.body["links"]["next"], client())
+    assert second.data
+    assert 0 not in [part.record_count for part in second.disclosed]
+    write(walked.store, DIARY, "entries", [entry(20, body="stroll, quokka, llama")])
+    whole = get(walked, "q=stroll%20quokka%20llama&limit=2")
+    assert whole.body["meta"]["relaxed"]["exact_count"] == 1
+    assert 0 not in [part.record_count for part in whole.disclosed]
+
+
+@pytest.mark.parametrize("order", ["relevance", "newest"])
+def test_a_page_ends_where_much_text_was_looked_at_and_the_next_goes_on(
+    walked: Door, order: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole, _ = all_pages(walked, f"q=stroll&sort={order}&limit=50")
+    monkeypatch.setattr(shown_hits, "PAGE_TEXT_CHARS", 30)
+    cut, pages = all_pages(walked, f"q=stroll&sort={order}&limit=50")
+    assert sorted(cut) == sorted(whole)
+    assert 3 < pages < len(whole)
+
+
+def test_a_page_that_damaged_rows_end_goes_on_behind_them(walked: Door) -> None:
+    whole, _ = all_pages(walked, "q=stroll&sort=newest&limit=50")
+    query = SearchQuery("stroll", limit=2, sort=HitOrder.NEWEST)
+
+    def found(**size: int) -> tuple[int, list[str]]:
+        with walked.store.snapshot() as snapshot:
+
+            def timeline(plan: Any) -> Any:
+                three = snapshot.timeline(replace(plan, limit=3))
+                return replace(three, rows=three.rows[:2], more=True, end=three.rows[2].position)
+
+            state: Any = State(snapshot, timeline=timeline)
+            asked = replace(query, size=PageSize(**size))
+            page = search_in_time(walked.ports, state, client(), asked)
+            hits: Any = page.data
+        cursor = quote(page.next_cursor or "")
+        following = get(walked, f"q=stroll&sort=newest&limit=50&cursor={cursor}")
+        return len(hits), keys_of(following)
+
+    assert found() == (2, whole[3:])
+    assert found(chars=1) == (1, whole[1:])
+
+
+def test_a_page_of_nothing_but_damaged_rows_goes_on_too(walked: Door) -> None:
+    query = SearchQuery("stroll", limit=2, sort=HitOrder.NEWEST)
+    with walked.store.snapshot() as snapshot:
+
+        def timeline(plan: Any) -> Any:
+            found = snapshot.timeline(plan)
+            return replace(found, rows=(), more=True, end=found.rows[-1].position)
+
+        state: Any = State(snapshot, timeline=timeline)
+        page = search_in_time(walked.ports, state, client(), query)
+    whole, _ = all_pages(walked, "q=stroll&sort=newest&limit=50")
+    cursor = quote(page.next_cursor or "")
+    assert page.data == []
+    assert keys_of(get(walked, f"q=stroll&sort=newest&limit=50&cursor={cursor}")) == whole[2:]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 from urllib.parse import quote
 
@@ -34,8 +35,8 @@ class Embedder:
         return WEATHER
 
 
-def embed(store: RecordStore) -> None:
-    for account in (DIARY, LETTERS):
+def embed(store: RecordStore, accounts: Sequence[str] = (DIARY, LETTERS)) -> None:
+    for account in accounts:
         while work := store.unembedded(account, "entries", ("body",), 100):
             store.put_passages(
                 work,
@@ -142,3 +143,24 @@ def test_pages_laid_end_to_end_are_the_hits_each_once(door: Door) -> None:
 def test_a_field_that_is_not_granted_is_not_near(door: Door) -> None:
     granted = client(stream_grant(fields=("id", "title", "created_at")))
     assert door.get("/v1/search?q=climate&mode=meaning", granted).data == []
+
+
+def test_a_cursor_ends_with_the_model_that_its_search_asked(door: Door) -> None:
+    class Another(Embedder):
+        model = "another model"
+
+    first = ask(door, "climate", "meaning", limit="1")
+    target = f"/v1/search?q=climate&mode=meaning&cursor={quote(first.body['next_cursor'])}"
+    assert door.get(target, client()).status == 200
+    door.store.use_embedding_model("another model")
+    embed(door.store)
+    reply = Door(door.store, embedder=Another()).get(target, client())
+    assert (reply.status, reply.code, reply.error["param"]) == (410, "cursor_expired", "cursor")
+    assert reply.error["recovery"] == {"cursor": None}
+
+
+def test_a_search_by_words_needs_no_model_on_further_pages(door: Door) -> None:
+    first = door.get("/v1/search?q=rain&mode=words&limit=1", client())
+    cursor = quote(first.body["next_cursor"])
+    without = Door(door.store).get(f"/v1/search?q=rain&mode=words&cursor={cursor}", client())
+    assert without.status == 200

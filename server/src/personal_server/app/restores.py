@@ -32,7 +32,7 @@ from personal_server.storage.ports.authorization_store import (
     AuthorizationReader,
     AuthorizationWriter,
 )
-from personal_server.storage.sqlite.foreign_schema import code_in, foreign_tables
+from personal_server.storage.sqlite.foreign_schema import code_in, foreign_schema
 from personal_server.upkeep.backups import (
     CONFIGURATION,
     DATABASE,
@@ -100,7 +100,7 @@ def restore_backup(
             _revive(unpacked, path, manifest, ledger, is_proven=bool(signer)),
             ledger=ledger_path is not None,
         )
-        _refuse_foreign_tables(unpacked.database_path, scratch / "empty.sqlite3")
+        _refuse_foreign_schema(unpacked.database_path, scratch / "empty.sqlite3")
         add_to_ledger(files / LEDGER, ledger.values())
         if settings.database_url is not None:
             move(unpacked, settings)
@@ -172,12 +172,12 @@ def _refuse_code(database: Path) -> None:
             raise _tampered()
 
 
-def _refuse_foreign_tables(database: Path, empty: Path) -> None:
+def _refuse_foreign_schema(database: Path, empty: Path) -> None:
     """Raises: BackupRefused."""
     with opened_copy(empty):
         pass
     with _looking():
-        if foreign_tables(database, empty):
+        if foreign_schema(database, empty):
             raise _tampered()
 
 

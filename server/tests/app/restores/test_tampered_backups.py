@@ -142,6 +142,57 @@ def test_what_no_server_of_ours_writes_is_refused_and_never_run(
     assert list((backup.parent / "back").iterdir()) == []
 
 
+HASH = "$argon2id$planted"
+PRETENDED = (
+    "PRAGMA writable_schema = ON",
+    "UPDATE sqlite_master SET {change} WHERE name = 'owner'",
+    "PRAGMA writable_schema = RESET",
+)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        f"sql = replace(sql, 'h TEXT', 'h TEXT NOT NULL ON CONFLICT REPLACE DEFAULT ''{HASH}''')",
+        f"sql = replace(sql, 'h TEXT', 'h TEXT CHECK (password_hash = ''{HASH}'')')",
+        "rootpage = (SELECT rootpage FROM sqlite_master WHERE name = 'owner_links')",
+    ],
+)
+def test_a_table_that_is_made_otherwise_than_by_us_is_refused(backup: Path, change: str) -> None:
+    """Each would keep what a restore takes out, or change one thing with another."""
+    planted = with_database(backup, PLANT, *(each.format(change=change) for each in PRETENDED))
+    with pytest.raises(BackupRefused) as refused:
+        restore(planted)
+    assert "no server of ours writes" in str(refused.value)
+    assert list((backup.parent / "back").iterdir()) == []
+
+
+def test_a_link_that_no_restore_can_spend_is_refused(backup: Path) -> None:
+    columns = "subject_id TEXT NOT NULL, link_hash BLOB NOT NULL, expires_at_ns INTEGER NOT NULL"
+    unspent = "used_at_ns INTEGER UNIQUE ON CONFLICT IGNORE, PRIMARY KEY (subject_id, link_hash)"
+    planted = with_database(
+        backup,
+        "DROP TABLE owner_links",
+        f"CREATE TABLE owner_links ({columns}, {unspent}) STRICT, WITHOUT ROWID",
+        "INSERT INTO owner_links SELECT subject_id, x'01', 1 << 62, NULL FROM owner",
+        "INSERT INTO owner_links SELECT subject_id, x'02', 1 << 62, NULL FROM owner",
+    )
+    with pytest.raises(BackupRefused):
+        restore(planted)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "CREATE UNIQUE INDEX owner_links_once ON owner_links (used_at_ns)",
+        "CREATE INDEX r1_x ON owner (password_hash)",
+    ],
+)
+def test_an_index_that_is_not_ours_is_refused(backup: Path, statement: str) -> None:
+    with pytest.raises(BackupRefused):
+        restore(with_database(backup, statement))
+
+
 def _drop_signature(members: Members) -> None:
     del members[SIGNATURE]
 

@@ -20,7 +20,7 @@ import pytest
 from pdpp_kernel.errors import StorageUnavailable
 from pdpp_sources import mailbox_process, started_process
 from pdpp_sources.mailbox_messages import SignIn
-from personal_server.app import mail_batches, mailbox_runs, mailbox_sync
+from personal_server.app import mail_batches, mail_ledger, mailbox_runs
 from personal_server.app.feed_secrets import FILE, FeedSecrets
 from personal_server.app.feeding import feed_engine, feed_store
 from personal_server.app.mailbox_records import MailboxRecords
@@ -240,7 +240,7 @@ def _follow_what_changes(
         client.store("1:*", "+FLAGS", r"(\Deleted)")
         client.expunge()
         put(client, "INBOX", range(40, 41))
-    monkeypatch.setattr(mailbox_sync, "FEW_GONE", 3)
+    monkeypatch.setattr(mail_ledger, "FEW_GONE", 3)
     by_itself(fed)
     again(fed)
     assert by_itself(fed).code == "mailbox_emptied"
@@ -266,7 +266,7 @@ def test_marks_that_a_killed_run_knew_and_told_no_record_are_told_by_the_next(
         raise PutOff
 
     with monkeypatch.context() as patch:
-        patch.setattr(mailbox_sync.MailboxSync, "_tell", killed)
+        patch.setattr(mail_ledger.MailLedger, "tell", killed)
         fed.engine.run(fed.feed_id)
     assert sum(mail["labels"] == ["Starred"] for mail in mails_held(fed)) == 0
     again(fed)

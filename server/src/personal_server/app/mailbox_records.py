@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from pdpp_kernel.mail_labels import labels_data
 from personal_server.app.fed_records import FedRecords
@@ -19,6 +20,7 @@ from personal_server.storage.feed_rows import FeedMailRow
 from personal_server.storage.ports.feed_stores import FeedMailStore
 
 CHANGED_AT_ONCE = 200
+NO_NAMES: Mapping[str, str] = MappingProxyType({})
 SOURCE, MESSAGES, ATTACHMENTS = "mail", "messages", "attachments"
 
 
@@ -29,18 +31,31 @@ class MailboxRecords:
     mails: FeedMailStore
     records: FedRecords
 
-    def tell(self, feed_id: str, keys: Collection[str], accounts: Collection[str]) -> int:
-        """Have records tell where their mails lie and how they are marked; how many changed."""
+    def tell(
+        self,
+        feed_id: str,
+        keys: Collection[str],
+        accounts: Collection[str],
+        names: Mapping[str, str] = NO_NAMES,
+    ) -> int:
+        """Have records tell where their mails lie and how they are marked; how many changed.
+
+        Shapes: `names` says what folders are called, where the rows call them otherwise.
+        """
+
+        def order(row: FeedMailRow) -> tuple[bool, str]:
+            return order_of(names.get(row.folder, row.folder))
+
         count = 0
         for part in _parts(keys):
             rows: dict[str, FeedMailRow] = {}
             for row in self.mails.mails_by_key(feed_id, part):
                 first = rows.get(row.record_key)
-                is_first = first is None or order_of(row.folder) < order_of(first.folder)
+                is_first = first is None or order(row) < order(first)
                 if row.gone_at is None and is_first:
                     rows[row.record_key] = row
             for account in accounts:
-                count += self._write(account, rows)
+                count += self._write(account, rows, names)
         return count
 
     def delete(self, keys: Collection[str], accounts: Collection[str]) -> int:
@@ -63,14 +78,16 @@ class MailboxRecords:
                 count += len(stored)
         return count
 
-    def _write(self, account: str, rows: Mapping[str, FeedMailRow]) -> int:
+    def _write(
+        self, account: str, rows: Mapping[str, FeedMailRow], names: Mapping[str, str]
+    ) -> int:
         lines: list[Mapping[str, object]] = []
         for record in self.records.store.records_named(account, MESSAGES, list(rows)):
             row = rows[record.key]
             data = {
                 **record.data,
                 **labels_data(row.labels),
-                "mailbox": folder_file_name(row.folder),
+                "mailbox": folder_file_name(names.get(row.folder, row.folder)),
             }
             if data != record.data:
                 lines.append({"data": data})

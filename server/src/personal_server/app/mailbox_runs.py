@@ -21,10 +21,11 @@ from pdpp_sources.mailbox_messages import SignIn
 from pdpp_sources.mailbox_process import MailboxProcess, WireCount, mailbox_process
 from personal_server.app.feed_secrets import TOKENS_BEGIN, FeedSecrets
 from personal_server.app.mail_batches import MailBatch
+from personal_server.app.mail_ledger import SyncPorts
 from personal_server.app.mail_parts import ENDING, MailParts
 from personal_server.app.mailbox_reading import MailboxReading
 from personal_server.app.mailbox_records import MailboxRecords
-from personal_server.app.mailbox_sync import MailboxSync, SyncPorts
+from personal_server.app.mailbox_sync import MailboxSync
 from personal_server.feeds.feed_runs import FeedImporter, RunResult
 from personal_server.feeds.fetched_batches import NEEDS_OWNER, FetchedBatches, FetchTrouble
 from personal_server.storage.feed_rows import FeedRow

@@ -10,9 +10,8 @@ from __future__ import annotations
 
 import time
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
 from pdpp_kernel.uid_ranges import LARGEST_UID, UidSet, packed_ranges
 from pdpp_sources.mailbox_messages import (
@@ -37,48 +36,26 @@ from pdpp_sources.mailbox_messages import (
     UidRanges,
 )
 from pdpp_sources.mailbox_process import MailboxProcess
-from personal_server.app.mail_batches import MailBatch, folder_aside
-from personal_server.app.mail_parts import MailParts
+from personal_server.app.mail_batches import MailBatch
+from personal_server.app.mail_ledger import ROWS_AT_ONCE, UNTOLD, MailLedger, SyncPorts
 from personal_server.app.mailbox_folders import (
     in_turn,
     looks_of_a_round,
 )
 from personal_server.app.mailbox_marks import mark_of, merged_mark, text_of, unknown_ranges
-from personal_server.app.mailbox_records import MailboxRecords, lonely_keys
 from personal_server.app.mailbox_talk import ask, folders_of, groups, sign_in_to
-from personal_server.feeds.feed_ledger import ItemState
 from personal_server.feeds.feed_runs import RunResult
-from personal_server.feeds.fetched_batches import FetchedBatches, FetchTrouble
-from personal_server.storage.feed_rows import FOLLOW, UNSURE, FeedItemRow, FeedMailRow, FeedRow
-from personal_server.storage.ports.feed_stores import FeedMailStore, FeedStore
+from personal_server.feeds.fetched_batches import FetchTrouble
+from personal_server.storage.feed_rows import UNSURE, FeedMailRow, FeedRow
 
 HEADS_AT_ONCE = 500
-ROWS_AT_ONCE = 1_000
 RUN_SECONDS = 1_800.0
 RECENT_MAILS = 500
 """Whose labels are compared where a server does not tell what changed."""
-FEW_GONE = 20
-EMPTIED = "mailbox_emptied"
-UNTOLD = "\nuntold"
-"""The line of the ledger that says that records may not tell yet what the ledger knows."""
 
 
 class _TimeIsOver(Exception):
     """The look has lasted long enough; the next one goes on."""
-
-
-@dataclass(frozen=True, slots=True)
-class SyncPorts:
-    """What a look needs of the rest."""
-
-    store: FeedStore
-    mails: FeedMailStore
-    records: MailboxRecords
-    batches: FetchedBatches
-    parts: MailParts
-    staged: Path
-    reader: str
-    clock: Callable[[], int]
 
 
 @dataclass(slots=True)
@@ -95,16 +72,18 @@ class MailboxSync:
     is_asked: bool
     turn: int = 0
     _known: dict[str, FolderMark] = field(default_factory=dict[str, FolderMark], init=False)
-    _touched: set[str] = field(default_factory=set[str], init=False)
     _missed: bool = field(default=False, init=False)
-    _is_noted: bool = field(default=False, init=False)
+    _ledger: MailLedger = field(init=False)
     _began: float = field(default_factory=time.monotonic, init=False)
+
+    def __post_init__(self) -> None:
+        self._ledger = MailLedger(self.feed, self.ports, self.result, self.turn)
 
     def run(self, sign_in: SignIn) -> None:
         """Look, fetch, import, follow.  Raises: FetchTrouble, PutOff; what is stored is kept."""
         lines = self.ports.store.feed_items(self.feed.feed_id)
         self._known = {line.item: mark_of(line.mark) for line in lines if line.item != UNTOLD}
-        owes = self._is_noted = any(line.item == UNTOLD for line in lines)
+        owes = self._ledger.is_noted = any(line.item == UNTOLD for line in lines)
         can = sign_in_to(self.process, sign_in)
         listed, fetched = folders_of(self.process, self.feed.chosen, can)
         has_marks = all(each.mark is not None for each in fetched)
@@ -115,17 +94,17 @@ class MailboxSync:
             if len(listed) < MOST_FOLDERS:
                 self._lose_folders({each.name for each in fetched})
             if owes:  # the run before was ended before records told what the ledger knew
-                self._touch_all()
+                self._ledger.touch_all()
                 owes = False
             rounds = 1 if has_marks else looks_of_a_round(len(fetched))
             if not self._missed:
-                self._settle(self.turn - rounds + 1)
+                self._ledger.settle(self.turn - rounds + 1, is_asked=self.is_asked)
         except _TimeIsOver:
             self.result.settling += 1
         finally:
-            self._tell()
-            if self._is_noted and not owes:
-                self.ports.store.keep_feed_items(self.feed.feed_id, (), [UNTOLD])
+            self._ledger.tell()
+            if not owes:
+                self._ledger.forget_note()
         for _ in ask(self.process, LeaveMailbox()):
             pass
 
@@ -146,7 +125,7 @@ class MailboxSync:
             return
         now = merged_mark(opened[0], mark)
         if known is not None and known.uidvalidity != now.uidvalidity:
-            self._set_aside(name, known.uidvalidity)
+            self._ledger.set_aside(name, known.uidvalidity)
             known = None
         taken = known.uid_next - 1 if known is not None else 0
         if known is not None and taken:
@@ -179,48 +158,13 @@ class MailboxSync:
     def _relabel(self, name: str, labels: dict[int, tuple[str, ...]]) -> None:
         rows = self.ports.mails.mails_at(self.feed.feed_id, name, list(labels))
         changed = [e for e in rows if e.labels != labels[e.uid]]
-        self._keep([replace(e, labels=labels[e.uid]) for e in changed])
+        self._ledger.keep([replace(e, labels=labels[e.uid]) for e in changed])
 
     def _lose(self, name: str, gone: UidSet) -> None:
         """Note what a server says went."""
         for first, last in gone.ranges():
-            for rows in self._pages(name, first - 1, last):
-                self._mark_gone([row for row in rows if row.gone_at is None])
-
-    def _mark_gone(self, rows: Sequence[FeedMailRow]) -> None:
-        self.result.gone += len(rows)
-        self._keep([replace(row, gone_at=self.turn) for row in rows])
-
-    def _keep(self, rows: Sequence[FeedMailRow]) -> None:
-        """Write rows, and have their records tell it."""
-        if rows:
-            self._note()
-            self.ports.mails.keep_mails(self.feed.feed_id, rows)
-            self._touch(rows)
-
-    def _note(self) -> None:
-        """Have the next run know, should this one be killed, that records are to be told."""
-        if not self._is_noted:
-            self._is_noted = True
-            self._keep_line(UNTOLD, "")
-
-    def _touch_all(self) -> None:
-        for name in self.ports.mails.mail_counts(self.feed.feed_id):
-            for rows in self._pages(name, 0, LARGEST_UID):
-                self._touch(rows)
-
-    def _touch(self, rows: Iterable[FeedMailRow]) -> None:
-        self._touched.update(row.record_key for row in rows if row.record_key)
-        if len(self._touched) >= ROWS_AT_ONCE:
-            self._tell()
-
-    def _tell(self) -> None:
-        accounts = {*self.feed.connection_ids, *self.result.connection_ids}
-        if self._touched and accounts:
-            count = self.ports.records.tell(self.feed.feed_id, self._touched, accounts)
-            self.result.changed += count
-            self.result.records_updated += count
-        self._touched.clear()
+            for rows in self._ledger.pages(name, first - 1, last):
+                self._ledger.mark_gone([row for row in rows if row.gone_at is None])
 
     def _new(self, name: str, now: FolderMark, taken: int) -> None:
         first, below = taken + 1, now.uid_next or LARGEST_UID
@@ -281,7 +225,7 @@ class MailboxSync:
             else:
                 wanted.append(head)
         self.result.new += len(rows)
-        self._keep(rows)
+        self._ledger.keep(rows)
         return wanted
 
     def _refuse(self, batch: MailBatch, row: FeedMailRow) -> None:
@@ -324,17 +268,9 @@ class MailboxSync:
 
         Raises: FetchTrouble; PutOff; _TimeIsOver where another look is to go on.
         """
-        unsure = batch.unsure(self.turn)
+        self._ledger.take(batch)
         if batch.rows:
-            self._note()
-        if batch.mails:
-            # Who is killed here leaves records: should their mails go meanwhile, these rows tell.
-            self.ports.mails.keep_mails(self.feed.feed_id, unsure)
-            self.ports.batches.take(self.feed, batch.folder, batch.path, self.result)
-        if batch.rows:
-            forgotten = [(row.folder, row.uid) for row in unsure]
-            self.ports.mails.keep_mails(self.feed.feed_id, batch.rows, forgotten)
-            self._touch(row for row in batch.rows if not row.copy_of)
+            self._ledger.touch(row for row in batch.rows if not row.copy_of)
         batch.clear()
         if mark is not None and last is not None:
             self._keep_mark(batch.folder, FolderMark(mark.uidvalidity, last + 1))
@@ -351,85 +287,28 @@ class MailboxSync:
             self._missed = True
             return
         known = array("I")
-        for rows in self._pages(name, 0, LARGEST_UID):
+        for rows in self._ledger.pages(name, 0, LARGEST_UID):
             known.extend(row.uid for row in rows)
             gone = [row for row in rows if row.gone_at is None and row.uid not in there]
             back = [row for row in rows if row.gone_at is not None and row.uid in there]
-            self._mark_gone(gone)
-            self._keep([replace(row, gone_at=None) for row in back])
+            self._ledger.mark_gone(gone)
+            self._ledger.keep([replace(row, gone_at=None) for row in back])
         missing = UidSet(packed_ranges(unknown_ranges(there, known, now.uid_next)))
         batch = MailBatch(name, self.ports.staged, now.uidvalidity)
         self._take(batch, missing.stretches(HEADS_AT_ONCE, LARGEST_UID), None)
-
-    def _pages(self, name: str, above: int, upto: int) -> Iterator[list[FeedMailRow]]:
-        while rows := self.ports.mails.mails_of(self.feed.feed_id, name, above, ROWS_AT_ONCE):
-            yield [row for row in rows if row.uid <= upto]
-            above = rows[-1].uid
-            if above >= upto:
-                return
 
     def _keep_mark(self, name: str, mark: FolderMark) -> None:
         if self._known.get(name) == mark:
             return
         self._known[name] = mark
-        self._keep_line(name, text_of(mark))
-
-    def _keep_line(self, item: str, mark: str) -> None:
-        now_ns = self.ports.clock()
-        line = FeedItemRow(
-            feed_id=self.feed.feed_id,
-            item=item,
-            mark=mark,
-            state=ItemState.STORED,
-            reader=self.ports.reader,
-            at_ns=now_ns,
-            since_ns=now_ns,
-        )
-        self.ports.store.keep_feed_items(self.feed.feed_id, [line])
+        self._ledger.keep_line(name, text_of(mark))
 
     # What is gone ----------------------------------------------------------------------------
     def _lose_folders(self, there: set[str]) -> None:
         """Note what lay in folders that are not there any more, or are not fetched any more."""
         for name in [name for name in self._known if name not in there]:
-            self._set_aside(name, self._known.pop(name).uidvalidity)
+            self._ledger.set_aside(name, self._known.pop(name).uidvalidity)
             self.ports.store.keep_feed_items(self.feed.feed_id, (), [name])
-
-    def _set_aside(self, name: str, uidvalidity: int) -> None:
-        """Have the UIDs of a folder that is no more stand in nobody's way."""
-        for rows in self._pages(name, 0, LARGEST_UID):
-            folder = folder_aside(name, uidvalidity)
-            gone = [replace(row, folder=folder, gone_at=self.turn) for row in rows]
-            self.result.gone += sum(row.gone_at is None for row in rows)
-            forgotten = [(name, row.uid) for row in rows]
-            self._note()
-            self.ports.mails.keep_mails(self.feed.feed_id, gone, forgotten)
-            self._touch(rows)
-
-    def _settle(self, before: int) -> None:
-        """Forget mails that were gone already in a look before, and no look found since.
-
-        Raises: FetchTrouble where that would be most of the account.
-        """
-        feed_id, mails = self.feed.feed_id, self.ports.mails
-        follows = self.feed.deletions == FOLLOW
-        accounts = {*self.feed.connection_ids, *self.result.connection_ids}
-        if not accounts:
-            return
-        if follows and not self.is_asked:
-            gone = mails.gone_count(feed_id, before)
-            if gone > FEW_GONE and gone > sum(mails.mail_counts(feed_id).values()):
-                self.result.needs_owner = True
-                raise FetchTrouble(EMPTIED)
-        while rows := mails.gone_mails(feed_id, before, ROWS_AT_ONCE):
-            copies = mails.mails_by_key(feed_id, [row.record_key for row in rows])
-            lonely, kept = lonely_keys(rows, copies)
-            if follows and lonely:  # they are no copies of anything from here on
-                deleted = [replace(e, code=UNSURE) for e in rows if e.record_key in lonely]
-                mails.keep_mails(feed_id, deleted)
-                self.result.records_deleted += self.ports.records.delete(lonely, accounts)
-            mails.keep_mails(feed_id, (), [(row.folder, row.uid) for row in rows])
-            self._touched |= kept
-            self._tell()
 
 
 def _row(feed: FeedRow, folder: str, head: MailHead) -> FeedMailRow:

@@ -296,9 +296,12 @@ def test_a_cursor_of_a_search_is_bound_to_all_that_was_asked() -> None:
         search(streams=("mails",)),
         search(**one),
         search(times=Times(5)),
+        search(times=Times(6)),
         search(mode=SearchMode.WORDS),
         search(mode=SearchMode.HYBRID),
         search(exact=True),
+        search(time_zone="Europe/Berlin"),
+        search(time_zone="Asia/Tokyo"),
         search(selectors=Selectors("cin_a")),
     ]
     assert len({read.asked for read in asked}) == len(asked)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import inf
 
 import pytest
@@ -22,6 +23,11 @@ WINDOW = TimeConstraint("sent_at", 10, 20, "since-text", "until-text")
 def at(operator: str, value: int, *further: int, field: str = "sent_at") -> Condition:
     kind = ValueKind.DATE if field == "due" else ValueKind.INSTANT
     return Condition(field, kind, Operator(operator), value, further)
+
+
+def either(*ways: tuple[Condition, ...]) -> Condition:
+    """What holds where all of one of these hold."""
+    return replace(at("eq", 0), any_of=ways)
 
 
 def test_a_request_has_at_most_32_conditions() -> None:
@@ -54,6 +60,10 @@ def test_who_asks_for_null_is_told_the_operator_for_it(field: str) -> None:
         ([at("lt", 5)], (-inf, 4)),
         ([at("gte", 3), at("gt", 5), at("lte", 9), at("lt", 8)], (6, 7)),
         ([Condition("sent_at", ValueKind.INTEGER, Operator.EQ, 5)], None),
+        ([either((at("gte", 3), at("lte", 5)), (at("eq", 9),))], (3, 9)),
+        ([either((at("gte", 7),), (at("lt", 2),))], (-inf, inf)),
+        ([either((at("ne", 7),), (at("in", 2, 4),))], (2, 4)),
+        ([either((at("ne", 7),))], None),
     ],
 )
 def test_conditions_on_a_time_let_a_span_through(

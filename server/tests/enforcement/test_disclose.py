@@ -110,6 +110,19 @@ def test_rows_of_several_connections_are_shown_each_as_its_own_source_grants() -
     ]
 
 
+def test_each_record_says_when_it_was_by_the_clock_of_its_source() -> None:
+    source = mails("id", "subject")
+
+    def clock(found: StoredRecord) -> str:
+        return f"the day of {found.key}"
+
+    names, rows = {"cin_a": source.fields}, [row(), row("m2")]
+    found = disclosed_records(authority(source), (source,), names, rows, {"cin_a": clock})
+    assert [each.when for each in found] == ["the day of m1", "the day of m2"]
+    plain = disclosed_records(authority(source), (source,), names, rows)
+    assert [each.when for each in plain] == [None, None]
+
+
 @pytest.mark.parametrize(("is_filtered", "left"), [(False, None), (True, "filter")])
 def test_a_record_that_left_says_when_and_whether_it_only_left_the_filter(
     is_filtered: bool, left: str | None

@@ -202,3 +202,37 @@ def test_a_passage_is_cut_where_something_stands_beside_it(begin: int, end: int,
     found = passage_excerpt("body", "heavy rain snow", begin, end)
     assert found is not None
     assert passage_snippet(found).text == text
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("a heavy rain", "a heavy rain"),
+        ("a " + "x" * 300, "a"),
+        ("x" * 300, "x" * 200),
+        ("heavy " * 50, ("heavy " * 33).rstrip()),
+    ],
+)
+def test_the_beginning_of_a_passage_ends_at_a_blank(text: str, shown: str) -> None:
+    found = passage_excerpt("body", text, 0, len(text))
+    assert found is not None
+    assert (found.preview_text, found.start_chars, found.end_chars) == (shown, 0, len(shown))
+    assert (found.total_chars, found.truncated) == (len(text), shown != text)
+    assert (found.match_ranges, found.provenance) == ((), "semantic_match")
+
+
+def test_a_text_that_lost_its_passage_has_no_excerpt_of_it() -> None:
+    assert passage_excerpt("body", "heavy rain", 10, 20) is None
+    assert passage_excerpt("body", "heavy rain", 6, 6) is None
+    assert passage_excerpt("body", "heavy rain", 6, 20) is not None
+
+
+@pytest.mark.parametrize(("text", "truncated"), [("heavy rain", False), ("rain " * 60, True)])
+def test_an_excerpt_says_whether_it_is_the_whole_text(text: str, *, truncated: bool) -> None:
+    found = matches(text, "rain")
+    assert found is not None
+    excerpt = render_excerpt(found)
+    assert (excerpt.truncated, excerpt.total_chars) == (truncated, len(text))
+    lean = excerpt.lean()
+    assert (lean.object, lean.provenance, lean.end_chars, lean.truncated) == (None,) * 4
+    assert (lean.preview_text, lean.match_ranges) == (excerpt.preview_text, excerpt.match_ranges)

@@ -87,6 +87,14 @@ def test_a_searched_field_that_is_named_is_where_the_word_has_to_stand() -> None
     assert snow.said == "subject:snow"
 
 
+@pytest.mark.parametrize("text", ["subject:snow", "subject:snow body:rain"])
+def test_a_query_of_nothing_but_names_is_looked_for_where_they_say(text: str) -> None:
+    names = [each.partition(":") for each in text.split()]
+    found = terms(text)
+    assert [(each.fields, each.tokens) for each in found] == [((n,), (w,)) for n, _, w in names]
+    assert all(each.named is None for each in found)
+
+
 def test_a_role_is_the_fields_of_that_role_in_which_words_are_searched() -> None:
     (_, ada) = terms("rain from:ada")
     assert (ada.fields, ada.tokens) == (("sender",), ("ada",))

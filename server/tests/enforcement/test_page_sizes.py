@@ -7,6 +7,7 @@ import pytest
 
 from pdpp_kernel.wire_objects import raw_json
 from personal_server.enforcement.disclose import ChildList, Record
+from personal_server.enforcement.excerpts import Excerpt
 from personal_server.enforcement.page_sizes import FRAME_CHARS, MAX_PAGE_BYTES, PageFill
 from personal_server.enforcement.queries import PageSize
 
@@ -102,3 +103,13 @@ def test_a_record_with_related_ones_counts_with_its_place_and_theirs(left_over: 
     both = 2 * (own + child + 1)
     room = max(both, -(-3 * both // 5)) + left_over
     assert taken(PageSize(room), related, related) == 2 + left_over
+
+
+@pytest.mark.parametrize("left_over", [0, -1])
+def test_what_is_no_record_counts_as_long_as_it_is_sent(left_over: int) -> None:
+    item = Excerpt(
+        field_path="body", preview_text="grün", start_chars=0, match_ranges=(), total_chars=4
+    )
+    chars = len(msgspec.json.encode(item).decode()) + 1
+    fill = PageFill(PageSize(3 * chars + left_over))
+    assert [fill.takes(item) for _ in range(4)] == [True, True, not left_over, False]

@@ -14,6 +14,7 @@ from personal_server.enforcement.plans import (
     AggregatePlan,
     ChangesPlan,
     FieldWindowPlan,
+    MeaningPlan,
     RecordsPlan,
     SearchPlan,
 )
@@ -71,3 +72,10 @@ def test_a_search_has_the_conditions_of_each_source_and_of_the_fields_that_words
 def test_a_window_begins_at_the_beginning() -> None:
     plan = FieldWindowPlan((SCOPE,), "m1", "body", 10)
     assert (plan.offset_chars, plan.before_chars, plan.match) == (0, 0, None)
+
+
+def test_what_is_near_has_the_conditions_of_its_source() -> None:
+    wanted = (Condition("folder", TEXT, Operator.EQ, "in"),)
+    plan = MeaningPlan((SCOPE,), b"", "a model", {("cin_a", "mails"): wanted})
+    assert plan.conditions_on(SCOPE) == wanted
+    assert plan.conditions_on(scope_of(mails(connection_id="cin_b"))) == ()

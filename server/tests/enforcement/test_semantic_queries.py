@@ -62,6 +62,12 @@ def test_what_is_equally_near_weighs_as_much_as_the_nearest(apart: float) -> Non
     assert keys(found) == ["n2", "n1", "n3"]
 
 
+def test_without_anything_near_hits_by_words_stay_as_they_are() -> None:
+    found = joined(by_words(n1=1), by_words(n2=8, n3=9), [], {})
+    assert keys(found) == ["n1", "n3", "n2"]
+    assert all(each.near is None for each in found)
+
+
 def test_no_more_than_a_bound_is_taken_by_meaning() -> None:
     many = {f"m{number:03}": number / 1_000 for number in range(JOINED_HITS + 1)}
     assert keys(joined([], by_words(n1=1), near(**many), {})) == ["n1", *list(many)[:JOINED_HITS]]

@@ -2,7 +2,9 @@
 
 import pytest
 
-from personal_server.enforcement.source_selection import stream_not_granted
+from pdpp_kernel.errors import PersonalServerError
+from personal_server.enforcement.queries import Selectors
+from personal_server.enforcement.source_selection import select_everywhere, stream_not_granted
 from server.tests.resource_server.door import Door
 from server.tests.resource_server.journal import BANK, DIARY, client, furnished, grant, package
 from server.tests.resource_server.journal import stream_grant as named
@@ -49,3 +51,26 @@ def test_a_stream_outside_the_grant_is_refused_with_those_inside() -> None:
         refused = stream_not_granted(client(named()), stream, "stream")
         assert refused.param == "stream"
         assert refused.members["allowed_values"] == ["entries"]
+
+
+def test_a_stream_is_read_everywhere_it_is_granted() -> None:
+    everywhere = select_everywhere(package(*BOTH), Selectors(), "entries")
+    assert [source.connection_id for source in everywhere] == [BANK, DIARY]
+    one = select_everywhere(package(*BOTH), Selectors(connector_id="banking"), "entries")
+    assert [source.connection_id for source in one] == [BANK]
+
+
+@pytest.mark.parametrize(
+    ("selectors", "stream", "code", "param"),
+    [
+        (Selectors(), "volumes", "grant_stream_not_allowed", "stream"),
+        (Selectors(connector_id="nothing"), "entries", "connection_not_found", "connector_id"),
+        (Selectors("cin_nobody"), "entries", "connection_not_found", "connection_id"),
+    ],
+)
+def test_what_is_nowhere_is_refused(
+    selectors: Selectors, stream: str, code: str, param: str
+) -> None:
+    with pytest.raises(PersonalServerError) as caught:
+        select_everywhere(package(*BOTH), selectors, stream)
+    assert (caught.value.code, caught.value.param) == (code, param)

@@ -1,12 +1,13 @@
 """From a resolved token to its read authority."""
 
 import copy
+from dataclasses import replace
 
 import pytest
 
 from pdpp_kernel.source_declaration import SourceDeclaration
-from personal_server.domain.authority import ReadAuthority, TimeConstraint
-from personal_server.domain.connection import ConnectionStatus
+from personal_server.domain.authority import ReadAuthority, SourceId, TimeConstraint
+from personal_server.domain.connection import Connection, ConnectionStatus
 from personal_server.domain.declaration_document import parse_declaration
 from personal_server.domain.grant import ACTIVE, Grant, StreamGrant
 from personal_server.enforcement.authority import read_authority
@@ -21,6 +22,7 @@ from server.tests.resource_server.journal import (
     connection,
     grant,
     member,
+    other_source,
     resolved,
     stream_grant,
 )
@@ -175,3 +177,33 @@ def test_access_tells_the_agreed_terms() -> None:
     access = client().access
     assert access is not None
     assert (access.access_mode, access.expires_at) == ("continuous", None)
+
+
+def test_persons_are_made_of_what_the_same_authority_reads_and_that_tells_of_some() -> None:
+    raw = copy.deepcopy(JOURNAL_RAW)
+    writer = {"type": "string", "x_pdpp_person": {"form": "address"}}
+    raw["streams"][0]["schema"]["properties"]["writer"] = writer
+    telling, people = parse_declaration(raw), other_source("persons")
+    made = Connection("cin_p", "persons", people.source_id, None, ConnectionStatus.ACTIVE, 1, 1)
+    declared = {"journal": telling, "persons": people}
+
+    def made_of(*fields: str) -> dict[str, set[tuple[str, str]] | None]:
+        one = grant(stream_grant(fields=fields or None))
+        other = replace(
+            grant(stream_grant(instance_ids=("cin_p",)), grant_id="grt_2"),
+            source=SourceId(people.source_kind, people.source_id),
+        )
+        members = (member(one), replace(member(other), connector_key="persons"))
+        token = resolved("mcp_package", *members)
+        found = read_authority(token, (*CONNECTIONS, made), declared).sources
+        return {
+            each.connection_id: None if each.made_of is None else {s.order for s in each.made_of}
+            for each in found
+        }
+
+    assert made_of("id", "writer") == {
+        DIARY: None,
+        LETTERS: None,
+        "cin_p": {(DIARY, "entries"), (LETTERS, "entries")},
+    }
+    assert made_of("id", "title")["cin_p"] == set()

@@ -117,3 +117,10 @@ def test_a_term_alone_stands_in_its_own_fields_or_in_any() -> None:
     titled = Term(("snow",), fields=("title",))
     assert (titled.alternatives_in("title"), titled.alternatives_in("body")) == ((titled,), ())
     assert RAIN.alternatives_in("body") == (RAIN,)
+
+
+def test_where_some_words_are_enough_one_that_tells_has_to_be_among_them() -> None:
+    words = WordQuery((RAIN, SNOW, WIND), least=1, telling=(0, 1))
+    assert [words.is_met(held) for held in ({0}, {1}, {2}, {1, 2})] == [True, True, False, True]
+    two = WordQuery((RAIN, SNOW, WIND), least=2, telling=(2,))
+    assert [two.is_met(held) for held in ({2}, {0, 1}, {0, 2})] == [False, False, True]

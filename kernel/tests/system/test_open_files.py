@@ -37,3 +37,16 @@ def test_a_file_without_a_name_is_written_and_read() -> None:
     os.write(descriptor, b"x")
     assert os.pread(descriptor, 2, 0) == b"x"
     os.close(descriptor)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells who writes")
+def test_who_was_asked_about_is_closed_again(tmp_path: Path) -> None:
+    path, link = tmp_path / "a.zip", tmp_path / "link"
+    path.touch()
+    link.symlink_to(path)
+    before = len(os.listdir("/proc/self/fd"))
+    with path.open("wb"):
+        assert is_being_written(path)
+    assert not is_being_written(path)
+    assert not is_being_written(link)
+    assert len(os.listdir("/proc/self/fd")) == before

@@ -9,8 +9,11 @@ from typing import Any
 import pytest
 
 from pdpp_kernel.errors import GrantInvalid
+from pdpp_kernel.values import NANOSECONDS, instant_ns
 from personal_server.domain.authority import SourceId, TimeConstraint
 from personal_server.domain.grant import (
+    END_NS,
+    FIRST_NS,
     ContentLimit,
     Grant,
     StreamGrant,
@@ -192,3 +195,8 @@ def test_a_stream_named_twice_is_grant_invalid() -> None:
     grant["streams"] *= 2
     with pytest.raises(GrantInvalid):
         parse_grant(json.dumps(grant).encode())
+
+
+def test_times_of_grants_are_the_days_that_a_date_can_say() -> None:
+    assert instant_ns("0001-01-01T00:00:00Z") == FIRST_NS
+    assert (instant_ns("9999-12-31T23:59:59Z") or 0) + NANOSECONDS == END_NS

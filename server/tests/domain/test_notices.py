@@ -186,3 +186,15 @@ def test_quiet_hours_are_of_the_owners_clock(
     hours: QuietHours, zone: str, hour: int, is_quiet: bool
 ) -> None:
     assert hours.covers(NOW + hour * HOUR_NS, ZoneInfo(zone)) is is_quiet
+
+
+def test_a_cause_is_dated_by_what_it_names() -> None:
+    never = OwnerFacts(records=1)
+    assert causes(never, NOW) == (Cause(K.NO_BACKUP, "backup", "", 0),)
+    failing = OwnerFacts(backups=BackupFacts(DAY, NOW, NOW - 5))
+    assert causes(failing, NOW) == (Cause(K.BACKUP_FAILS, "backup", "", NOW - 5),)
+    missing = OwnerFacts(backups=BackupFacts(DAY, NOW - 4 * DAY))
+    assert causes(missing, NOW) == (Cause(K.BACKUP_MISSING, "backup", "", NOW - 4 * DAY),)
+    told = OwnerFacts(requests=[FACT], feeds=[FACT], channels=[FACT], alarms=[FACT])
+    assert {each.at_ns for each in causes(told, NOW)} == {NOW}
+    assert len(causes(told, NOW)) == 4

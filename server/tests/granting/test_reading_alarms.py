@@ -407,3 +407,15 @@ def test_words_that_were_seen_are_new_again_after_thirty_days(memory: Any) -> No
 
 def test_what_an_owner_dismissed_is_known_as_long_as_the_repeats_that_it_counted() -> None:
     assert DISMISSED_DAYS * DAY_NANOSECONDS == FAMILY_IDLE_NS
+
+
+def test_alarms_that_an_owner_saw_are_in_the_trail_and_none_is_no_line(memory: Any) -> None:
+    watch = ReadingWatch(memory.store, os.urandom)
+    plant(memory)
+    watch([bait()])
+    for number, count in enumerate((1, 0)):
+        with memory.store.write() as writer:
+            assert dismiss_alarms(writer, "grt_1", OWNER, START + 2 + number) == count
+    (line,) = [row for row in memory.rows(AuditRow) if row.event == "reading.dismissed"]
+    assert line.detail == {"held": "grt_1", "alarms": 1}
+    assert (line.actor, line.client_id, line.at_ns) == ("owner", "cli_1", START + 2)

@@ -345,6 +345,27 @@ def test_a_family_stays_with_its_key_unless_its_client_proves_itself_otherwise(
     assert memory.events()[-1][0] == "refresh.wrong_key"
 
 
+@pytest.mark.parametrize(("again", "is_good"), [("key", True), ("other", False), (None, False)])
+def test_what_was_given_once_is_given_again_to_the_same_key_only(
+    memory: Bench, again: str | None, *, is_good: bool
+) -> None:
+    issued = memory.connect(entry())
+    with memory.store.write() as writer:
+        writer.change(FamilyRow, [FamilyRow.auth_floor.to("private_key_jwt")])
+    proven = {"auth_method": "private_key_jwt"}
+    first = refresh(memory, issued, jkt="key", **proven)
+    if is_good:
+        assert refresh(memory, issued, jkt=again, **proven).access_token == first.access_token
+        return
+    with pytest.raises(InvalidGrantCode):
+        refresh(memory, issued, jkt=again, **proven)
+    assert memory.events()[-1][0] == "refresh.wrong_key"
+    # the one that follows may come with another key, as its client proves itself otherwise
+    if again is not None:
+        following = refresh(memory, first, jkt=again, **proven)
+        assert following.access_token != first.access_token
+
+
 @pytest.mark.parametrize("end", [FamilyRow.idle_end_ns, FamilyRow.absolute_end_ns])
 @pytest.mark.parametrize(("early_ns", "is_good"), [(1, True), (0, False)])
 def test_a_family_ends_at_its_instant(

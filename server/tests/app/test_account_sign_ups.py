@@ -152,7 +152,7 @@ def test_a_feed_has_its_password_from_the_first_moment(
 
     def looked_at(store: SqlFeeds, feed: FeedRow) -> None:
         add_feed(store, feed)
-        found.append(FeedSecrets.of(stores).password(feed.feed_id))
+        found.append(FeedSecrets.of(stores).password(feed))
 
     monkeypatch.setattr(SqlFeeds, "add_feed", looked_at)
     StoredSignUps(stores).add(wanted(address="ada@gmx.de", kinds=frozenset({CALENDARS})))
@@ -173,7 +173,7 @@ def test_a_password_that_was_refused_while_folders_are_chosen_is_not_tried_again
     monkeypatch.setattr(account_sign_ups, "folders_at", refused_at)
     sign_ups = StoredSignUps(stores)
     sign_ups.add(wanted(host="127.0.0.1"))
-    FeedSecrets.of(stores).keep(rows(stores)[0].feed_id, "ended 7")
+    FeedSecrets.of(stores).keep(rows(stores)[0], "ended 7")
     for _ in range(2):
         with pytest.raises(InvalidState) as refused:
             sign_ups.folders(rows(stores)[0])
@@ -194,7 +194,7 @@ def test_a_password_does_not_replace_tokens(stores: Stores) -> None:
     (feed,) = rows(stores)
     with pytest.raises(InvalidState) as refused:
         sign_ups.give_password(feed, PASSWORD)
-    assert FeedSecrets.of(stores).password(feed.feed_id) == tokens
+    assert FeedSecrets.of(stores).password(feed) == tokens
     command = sign_ups.sign_in_command(feed)
     assert command == "feed sign-in 'ada@gmx.de calendars'"
     assert command in str(refused.value.members["next_step"])
@@ -204,7 +204,7 @@ def test_tokens_that_are_lost_are_no_password_that_is_missing(stores: Stores) ->
     place = mailbox_place("ada@example.org", host="imap.example.org")
     tokens = OAuthAccess("microsoft", "", "", "id", None, "renewal", "access", 0).text
     feed = new_mailbox("ada@example.org", place).added(stores, tokens)
-    FeedSecrets.of(stores).forget(feed.feed_id)  # as a restore does
+    FeedSecrets.of(stores).forget(feed)  # as a restore does
     sign_ups = StoredSignUps(stores)
     with pytest.raises(InvalidState) as refused:
         sign_ups.folders(feed)

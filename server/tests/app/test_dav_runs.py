@@ -81,7 +81,7 @@ def feed_of(settings: Settings) -> Iterator[FeedOf]:
             kind = place.partition(":")[0].removesuffix("s")
             feed = a_feed(kind=kind, layout=kind, place=place, due_at_ns=stores.clock())
             feed_store(stores).add_feed(feed)
-            FeedSecrets.of(stores).keep(feed.feed_id, password)
+            FeedSecrets.of(stores).keep(feed, password)
             engine = feed_engine(settings, stores, ImportHere.over(stores, settings))
             return Fed(stores, engine, feed.feed_id)
 
@@ -190,7 +190,7 @@ def test_a_wrong_password_of_a_calendar_is_tried_once(server: DavServer, feed_of
                 thread.join()
     assert (fed.feed.state, fed.feed.code) == ("needs_you", "sign_in_refused")
     assert server.log.count("Failed login attempt") == before + 1
-    FeedSecrets.of(fed.stores).keep(fed.feed_id, PASSWORD)
+    FeedSecrets.of(fed.stores).keep(fed.feed, PASSWORD)
     fed.engine.resume(fed.feed_id)
     assert fed.run().code is None
 

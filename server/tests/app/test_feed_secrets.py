@@ -15,8 +15,10 @@ from personal_server.app.feed_secrets import DAMAGED, FeedSecrets, PasswordPlace
 from personal_server.app.machine_keyring import MachineKeyring, machine_keyring
 from personal_server.app.stores import open_stores
 from personal_server.settings import Settings
+from server.tests.feeds.test_feed_states import a_feed
 
 SECRET = "open sesame 42"
+FIRST, SECOND = a_feed(feed_id="fee_1"), a_feed(feed_id="fee_2")
 
 
 @dataclass
@@ -55,26 +57,51 @@ def secrets(tmp_path: Path, backend: FakeBackend) -> Iterator[FeedSecrets]:
 
 
 def test_a_password_lies_in_the_keyring_alone(secrets: FeedSecrets, backend: FakeBackend) -> None:
-    replace(secrets, keyring=None).keep("fee_1", "older")
-    assert (secrets.place_of("fee_1"), secrets.password("fee_1")) == (PasswordPlace.FILE, "older")
-    secrets.keep("fee_1", SECRET)
-    assert (secrets.place_of("fee_1"), secrets.password("fee_1")) == (PasswordPlace.KEYRING, SECRET)
-    assert replace(secrets, keyring=None).password("fee_1") is None
+    replace(secrets, keyring=None).keep(FIRST, "older")
+    assert (
+        secrets.place_of(FIRST),
+        secrets.password(FIRST),
+    ) == (
+        PasswordPlace.FILE,
+        "older",
+    )
+    secrets.keep(FIRST, SECRET)
+    assert (
+        secrets.place_of(FIRST),
+        secrets.password(FIRST),
+    ) == (
+        PasswordPlace.KEYRING,
+        SECRET,
+    )
+    assert replace(secrets, keyring=None).password(FIRST) is None
     assert list(backend.kept.values()) == [SECRET]
-    secrets.forget("fee_1")
-    assert (secrets.place_of("fee_1"), backend.kept) == (None, {})
+    secrets.forget(FIRST)
+    assert (secrets.place_of(FIRST), backend.kept) == (None, {})
+
+
+def test_the_keyring_gives_no_password_for_another_server(secrets: FeedSecrets) -> None:
+    """A restored database may name another one in a feed of the same id."""
+    secrets.keep(FIRST, SECRET)
+    elsewhere = a_feed(feed_id="fee_1", place="imaps://ada@imap.example.net")
+    assert (secrets.place_of(elsewhere), secrets.password(elsewhere)) == (None, None)
 
 
 def test_a_keyring_that_is_locked_leaves_the_sealed_file(
     secrets: FeedSecrets, backend: FakeBackend
 ) -> None:
     backend.is_locked = True
-    secrets.keep("fee_1", SECRET)
-    assert (secrets.place_of("fee_1"), secrets.password("fee_1")) == (PasswordPlace.FILE, SECRET)
+    secrets.keep(FIRST, SECRET)
+    assert (
+        secrets.place_of(FIRST),
+        secrets.password(FIRST),
+    ) == (
+        PasswordPlace.FILE,
+        SECRET,
+    )
     assert SECRET.encode() not in secrets.path.read_bytes()
-    assert secrets.password("fee_2") is None
-    secrets.forget("fee_1")
-    assert secrets.place_of("fee_1") is None
+    assert secrets.password(SECOND) is None
+    secrets.forget(FIRST)
+    assert secrets.place_of(FIRST) is None
 
 
 @pytest.mark.parametrize("content", [b'{"fee_1": "a', b"[1]", b'{"fee_1": 3}', b"\xff"])
@@ -83,21 +110,28 @@ def test_a_damaged_file_gives_no_password_and_is_kept_beside_the_next(
 ) -> None:
     in_file = replace(secrets, keyring=None)
     in_file.path.write_bytes(content)
-    assert (in_file.place_of("fee_1"), in_file.password("fee_1")) == (None, None)
-    in_file.forget("fee_1")
+    assert (
+        in_file.place_of(FIRST),
+        in_file.password(FIRST),
+    ) == (None, None)
+    in_file.forget(FIRST)
     assert in_file.path.read_bytes() == content
-    in_file.keep("fee_2", SECRET)
-    assert (in_file.password("fee_2"), in_file.password("fee_1")) == (SECRET, None)
+    in_file.keep(SECOND, SECRET)
+    assert (
+        in_file.password(SECOND),
+        in_file.password(FIRST),
+    ) == (SECRET, None)
     assert in_file.path.with_suffix(DAMAGED).read_bytes() == content
 
 
 def test_many_that_keep_passwords_at_once_lose_none(secrets: FeedSecrets) -> None:
     sealed = replace(secrets, keyring=None)
-    sealed.keep("fee_0", SECRET)
+    sealed.keep(a_feed(feed_id="fee_0"), SECRET)
     names = [f"fee_{number}" for number in range(24)]
+    feeds = [a_feed(feed_id=name) for name in names]
     with ThreadPoolExecutor(4) as pool:
-        list(pool.map(sealed.keep, names, names))
-    assert [sealed.password(name) for name in names] == names
+        list(pool.map(sealed.keep, feeds, names))
+    assert [sealed.password(feed) for feed in feeds] == names
 
 
 @pytest.mark.parametrize(("priority", "is_one"), [(5, True), (0.5, False)])

@@ -57,7 +57,7 @@ def feed_of(settings: Settings) -> Iterator[FeedOf]:
         def fed(place: str, password: str = PASSWORD) -> Fed:
             feed = a_feed(kind=MAILBOX, layout=MAILBOX, place=place, due_at_ns=stores.clock())
             feed_store(stores).add_feed(feed)
-            FeedSecrets.of(stores).keep(feed.feed_id, password)
+            FeedSecrets.of(stores).keep(feed, password)
             importer = ImportHere.over(stores, settings)
             return Fed(stores, feed_engine(settings, stores, importer), feed.feed_id)
 
@@ -155,7 +155,7 @@ def test_a_wrong_password_is_tried_once(server: MailServer, feed_of: FeedOf) -> 
     assert (fed.feed.state, fed.feed.code) == ("needs_you", "sign_in_refused")
     until(lambda: "auth failed" in server.log)  # which is written when the connection has ended
     assert server.log.count("auth failed, 1 attempts") == 1
-    FeedSecrets.of(fed.stores).keep(fed.feed_id, PASSWORD)
+    FeedSecrets.of(fed.stores).keep(fed.feed, PASSWORD)
     fed.engine.resume(fed.feed_id)
     assert fed.run().code is None
 
@@ -512,12 +512,12 @@ def test_a_password_lies_sealed_in_a_file_of_the_owner(settings: Settings, feed_
     kept = settings.data_dir / FILE
     assert kept.stat().st_mode & 0o777 == 0o600
     secrets = FeedSecrets.of(fed.stores)
-    assert secrets.password(fed.feed_id) == "open sesame 42"
-    assert secrets.password("fee_other") is None
+    assert secrets.password(fed.feed) == "open sesame 42"
+    assert secrets.password(replace(fed.feed, feed_id="fee_other")) is None
     lying = [path for path in settings.data_dir.rglob("*") if path.is_file()]
     assert [path for path in lying if b"open sesame" in path.read_bytes()] == []
-    secrets.forget(fed.feed_id)
-    assert secrets.password(fed.feed_id) is None
+    secrets.forget(fed.feed)
+    assert secrets.password(fed.feed) is None
     assert fed.run().code == "sign_in_missing"
     assert fed.feed.state == "needs_you"
 
@@ -530,10 +530,10 @@ def test_a_file_of_passwords_that_cannot_be_read_is_not_written_anew(
     kept.rename(aside)
     kept.mkdir()
     with pytest.raises(StorageUnavailable):
-        FeedSecrets.of(fed.stores).keep("fee_other", "another")
+        FeedSecrets.of(fed.stores).keep(replace(fed.feed, feed_id="fee_other"), "another")
     kept.rmdir()
     aside.rename(kept)
-    assert FeedSecrets.of(fed.stores).password(fed.feed_id) == "open sesame 42"
+    assert FeedSecrets.of(fed.stores).password(fed.feed) == "open sesame 42"
 
 
 @pytest.mark.parametrize(

@@ -56,11 +56,11 @@ def test_a_mailbox_is_fetched_by_tokens_that_are_renewed_once_each(
         provider.active.clear()  # the mail server refuses a token that would last
         assert fed.run().code == "sign_in_ended"
         assert (fed.feed.state, provider.renewals) == ("needs_you", 1)
-        FeedSecrets.of(fed.stores).keep(fed.feed_id, by_code(provider))
+        FeedSecrets.of(fed.stores).keep(fed.feed, by_code(provider))
         again(fed)
         assert fed.run().code is None
         provider.end()
-        FeedSecrets.of(fed.stores).keep(fed.feed_id, by_code(provider))
+        FeedSecrets.of(fed.stores).keep(fed.feed, by_code(provider))
         provider.end()
         assert fed.run().code == "sign_in_ended"
         assert fed.feed.state == "needs_you"
@@ -72,7 +72,7 @@ def test_a_token_is_renewed_by_one_of_many_that_need_it(
     fed = feed_of("imap://ada@127.0.0.1:1", by_code(provider))
     secrets, found = FeedSecrets.of(fed.stores), list[str]()
     threads = [
-        threading.Thread(target=lambda: found.append(access_token(secrets, fed.feed_id)))
+        threading.Thread(target=lambda: found.append(access_token(secrets, fed.feed)))
         for _ in range(4)
     ]
     for each in threads:
@@ -80,7 +80,7 @@ def test_a_token_is_renewed_by_one_of_many_that_need_it(
     for each in threads:
         each.join()
     assert (set(found), len(found), provider.renewals) == ({"access-2"}, 4, 1)
-    access = access_of(secrets.password(fed.feed_id) or "")
+    access = access_of(secrets.password(fed.feed) or "")
     assert access is not None
     assert access.refresh_token == "refresh-2"
 
@@ -93,15 +93,15 @@ def test_what_its_owner_chose_while_a_sign_in_was_renewed_stays(
     secrets = FeedSecrets.of(fed.stores)
 
     def meanwhile() -> ProviderExchange:
-        secrets.forget(fed.feed_id)
+        secrets.forget(fed.feed)
         if chosen is not None:
-            secrets.keep(fed.feed_id, chosen)
+            secrets.keep(fed.feed, chosen)
         return network_exchange()
 
     with pytest.raises(FetchTrouble) as trouble:
-        access_token(secrets, fed.feed_id, meanwhile)
+        access_token(secrets, fed.feed, meanwhile)
     assert trouble.value.code == "provider_unreachable"
-    assert (secrets.password(fed.feed_id), provider.renewals) == (chosen, 1)
+    assert (secrets.password(fed.feed), provider.renewals) == (chosen, 1)
 
 
 def test_a_provider_that_does_not_answer_ends_nothing(
@@ -109,7 +109,7 @@ def test_a_provider_that_does_not_answer_ends_nothing(
 ) -> None:
     fed = feed_of("imap://ada@127.0.0.1:1", by_code(provider).replace("/token", "/nowhere"))
     with pytest.raises(FetchTrouble) as trouble:
-        access_token(FeedSecrets.of(fed.stores), fed.feed_id)
+        access_token(FeedSecrets.of(fed.stores), fed.feed)
     assert trouble.value.code == "provider_unreachable"
     assert fed.run().code == "provider_unreachable"
     assert fed.feed.state == "resting"
@@ -132,7 +132,7 @@ def test_a_client_shows_its_secret_wherever_it_asks(
     client = replace(client_at(provider), client_secret="secret-1")
     given = client.by_code(network_exchange(), lambda _: None, PollWait(lambda _: None, lambda: 0))
     fed = feed_of("imap://ada@127.0.0.1:1", client.access(given, 0)[0].text)
-    assert access_token(FeedSecrets.of(fed.stores), fed.feed_id) == "access-2"
+    assert access_token(FeedSecrets.of(fed.stores), fed.feed) == "access-2"
 
 
 def test_an_owner_signs_in_with_a_browser_of_this_machine(provider: OAuthProviderDouble) -> None:

@@ -158,7 +158,7 @@ def test_a_mailbox_is_read_by_tokens_of_our_own_server_until_their_grant_ends(
         fed = feed_of(mail.place, by_code(issuer).text)
         first = by_itself(fed)
         assert (first.code, first.records_new) == (None, 2)
-        FeedSecrets.of(fed.stores).keep(fed.feed_id, by_browser(issuer).text)
+        FeedSecrets.of(fed.stores).keep(fed.feed, by_browser(issuer).text)
         with signed_in(mail) as client:
             put(client, "INBOX", range(2, 3))
         again(fed)

@@ -130,6 +130,7 @@ def test_the_password_of_a_mailbox_is_read_and_shown_nowhere(
     sealed = kept.read_bytes()
     commands.types("another\n")
     assert commands.run("password", "ada@example.org") == 0
+    assert shown["place"] in commands.out
     assert kept.read_bytes() != sealed
     assert commands.run("remove", "ada@example.org") == 0
     assert kept.read_bytes() == b"{}"

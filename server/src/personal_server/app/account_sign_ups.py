@@ -91,11 +91,11 @@ class NewFeed:
         )
         secrets = FeedSecrets.of(stores)
         if password is not None:
-            secrets.keep(row.feed_id, password)
+            secrets.keep(row, password)
         try:
             feed_store(stores).add_feed(row)
         except PersonalServerError:
-            secrets.forget(row.feed_id)
+            secrets.forget(row)
             raise
         return row
 
@@ -241,7 +241,7 @@ def new_dav(
 def forget_feed(stores: Stores, feed: FeedRow) -> None:
     """Forget a feed with its password and its files; its records stay.  Raises: NotFound."""
     feed_store(stores).remove_feed(feed.feed_id)
-    FeedSecrets.of(stores).forget(feed.feed_id)
+    FeedSecrets.of(stores).forget(feed)
     # half a mail, names of records, a lock: each is named after the feed
     for each in (stores.data_dir / FOLDER).glob(f"{feed.feed_id}.*"):
         each.unlink(missing_ok=True)

@@ -80,7 +80,7 @@ class DavRuns:
         self, feed: FeedRow, task: DavTask, result: RunResult
     ) -> Generator[Iterator[DavBatch]]:
         """Batches of what is not known yet.  Raises: FetchTrouble, DavTrouble."""
-        place, password = DavPlace.of(feed.place), self.secrets.password(feed.feed_id)
+        place, password = DavPlace.of(feed.place), self.secrets.password(feed)
         if password is None:
             raise FetchTrouble("sign_in_missing")
         folder = self.staging / feed.feed_id

@@ -2,6 +2,7 @@
 with a key of the database.
 
 Rule: neither file nor database alone gives a password: a backup has the database and not the file.
+The keyring outlives the database, and gives one for the place alone that it was kept for.
 No password is in a log, an argument, the environment, a receipt, an export or a page.
 Source: docs/contract/feeds.md 10.
 """
@@ -14,6 +15,7 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
+from hashlib import sha256
 from pathlib import Path
 
 import msgspec
@@ -28,12 +30,14 @@ from pdpp_kernel.system.file_locks import lock
 from personal_server.app.machine_keyring import MachineKeyring, machine_keyring
 from personal_server.app.stores import Stores
 from personal_server.reading.sealed_tokens import store_sealer
+from personal_server.storage.feed_rows import FeedRow
 from personal_server.storage.ports.upkeep_stores import ServerStore
 
 FILE, DAMAGED = "feed-secrets.json", ".damaged"
 TOKENS_BEGIN = "oauth2 "
 """What is kept in the place of a password begins so, where tokens sign in (`oauth_access.py`)."""
 _VERSION = b"feed secrets 1"
+_PLACE_DIGITS = 32
 _decoder = msgspec.json.Decoder(dict[str, str])
 
 
@@ -46,7 +50,7 @@ class PasswordPlace(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FeedSecrets:
-    """The passwords by the ids of their feeds."""
+    """The passwords of feeds."""
 
     path: Path
     store: ServerStore
@@ -65,18 +69,19 @@ class FeedSecrets:
             machine_keyring(),
         )
 
-    def place_of(self, feed_id: str) -> PasswordPlace | None:
+    def place_of(self, feed: FeedRow) -> PasswordPlace | None:
         """Where the password of a feed lies; None where there is none."""
-        if feed_id in self._all():
+        if feed.feed_id in self._all():
             return PasswordPlace.FILE
-        is_there = self.keyring is not None and self.keyring.password(feed_id) is not None
+        is_there = self.keyring is not None and self.keyring.password(_named(feed)) is not None
         return PasswordPlace.KEYRING if is_there else None
 
-    def password(self, feed_id: str) -> str | None:
+    def password(self, feed: FeedRow) -> str | None:
         """The password, or None where there is none that this database can open."""
+        feed_id = feed.feed_id
         sealed = self._all().get(feed_id)
         if sealed is None:
-            return None if self.keyring is None else self.keyring.password(feed_id)
+            return None if self.keyring is None else self.keyring.password(_named(feed))
         for key in self.store.sealing_keys():
             try:
                 opened = _cipher(key.secret).decrypt(base64.b64decode(sealed), _bound(feed_id))
@@ -85,9 +90,10 @@ class FeedSecrets:
             return opened.decode()
         return None
 
-    def keep(self, feed_id: str, password: str) -> None:
+    def keep(self, feed: FeedRow, password: str) -> None:
         """Keep one: in the keyring if that takes it, else sealed in the file; in one of them."""
-        if self.keyring is not None and self.keyring.keep(feed_id, password):
+        feed_id = feed.feed_id
+        if self.keyring is not None and self.keyring.keep(_named(feed), password):
             self._unwrite(feed_id)
             return
         store_sealer(self.store, self.random_bytes, self.clock())  # the first start makes a key
@@ -96,11 +102,11 @@ class FeedSecrets:
         with self._changing() as kept:
             kept[feed_id] = base64.b64encode(sealed).decode()
 
-    def forget(self, feed_id: str) -> None:
+    def forget(self, feed: FeedRow) -> None:
         """Remove one, if it is there."""
         if self.keyring is not None:
-            self.keyring.forget(feed_id)
-        self._unwrite(feed_id)
+            self.keyring.forget(_named(feed))
+        self._unwrite(feed.feed_id)
 
     def _unwrite(self, feed_id: str) -> None:
         with self._changing() as kept:
@@ -152,6 +158,13 @@ class FeedSecrets:
             out.flush()
             os.fsync(out.fileno())
         scratch.replace(self.path)
+
+
+def _named(feed: FeedRow) -> str:
+    """What the password is called in the keyring: a database that came from elsewhere may have a
+    feed of the same id that signs in at a server of somebody else's.
+    """
+    return f"{feed.feed_id} {sha256(feed.place.encode()).hexdigest()[:_PLACE_DIGITS]}"
 
 
 def _cipher(secret: bytes) -> AESSIV:

@@ -22,7 +22,7 @@ def new_password(stores: Stores, feed: FeedRow, password: str, ends_ns: int | No
 
     Raises: NotFound.
     """
-    FeedSecrets.of(stores).keep(feed.feed_id, password)
+    FeedSecrets.of(stores).keep(feed, password)
     now_ns = stores.clock()
     feed_store(stores).change_feed(
         feed.feed_id,
@@ -39,7 +39,7 @@ def sign_in_command(stores: Stores, feed: FeedRow) -> str | None:
 
     Where the tokens are lost, as after a restore, so is the client: it is named anew.
     """
-    kept = FeedSecrets.of(stores).password(feed.feed_id)
+    kept = FeedSecrets.of(stores).password(feed)
     provider = provider_of_tokens(kept)
     words = ["feed", "sign-in", feed.name]
     if provider is None and feed.provider is not None:

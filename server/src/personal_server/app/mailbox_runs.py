@@ -99,14 +99,14 @@ class MailPlace:
 
         Raises: FetchTrouble.
         """
-        kept = secrets.password(feed.feed_id)
+        kept = secrets.password(feed)
         if kept is None:  # as after a restore
             raise FetchTrouble("sign_in_missing" if feed.provider is None else "sign_in_ended")
         if not kept.startswith(TOKENS_BEGIN):
             return self.sign_in(kept)
         from personal_server.app.oauth_access import access_token  # noqa: PLC0415 (few do)
 
-        return self.sign_in(access_token(secrets, feed.feed_id), is_token=True)
+        return self.sign_in(access_token(secrets, feed), is_token=True)
 
     def connected(self) -> socket.socket:
         """A connection whose certificate was checked.  Raises: FetchTrouble."""

@@ -40,7 +40,7 @@ class MailboxWatch:
     def wait(self, feed: FeedRow, changed: Callable[[], None]) -> str:
         """Until the connection is lost or it is ended; the code of why."""
         is_fetched = not feed.chosen or INBOX in (each.upper() for each in feed.chosen)
-        if not is_fetched or self.secrets.password(feed.feed_id) is None:
+        if not is_fetched or self.secrets.password(feed) is None:
             return NEVER_TOLD
         try:
             place = MailPlace.of(feed.place)

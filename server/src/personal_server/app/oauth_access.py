@@ -19,6 +19,7 @@ from pdpp_mcp_server.rs_client.credentials import ProviderUnavailable
 from pdpp_mcp_server.rs_client.discovery import ProviderExchange, network_exchange
 from personal_server.app.feed_secrets import TOKENS_BEGIN, FeedSecrets
 from personal_server.feeds.fetched_batches import FetchTrouble
+from personal_server.storage.feed_rows import FeedRow
 
 ENDED, PROVIDER_UNREACHABLE = "sign_in_ended", "provider_unreachable"
 USUAL_SECONDS, LEAST_SECONDS = 3_600, 60
@@ -61,22 +62,22 @@ def access_of(kept: str) -> OAuthAccess | None:
 
 def access_token(
     secrets: FeedSecrets,
-    feed_id: str,
+    feed: FeedRow,
     exchange: Callable[[], ProviderExchange] = network_exchange,
 ) -> str:
     """One that lasts for a minute at least.  Raises: FetchTrouble."""
     path = secrets.path.with_suffix(".renewal")
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600), "wb") as turn:
         lock(turn)
-        kept = secrets.password(feed_id)
+        kept = secrets.password(feed)
         access = access_of(kept or "")
         if access is None:
             raise FetchTrouble("sign_in_missing")
         if access.access_ends_ns - LEAST_SECONDS * NANOSECONDS < secrets.clock():
             access = _renewed(access, exchange(), secrets.clock())
-            if secrets.password(feed_id) != kept:  # signed in anew meanwhile, or the feed removed
+            if secrets.password(feed) != kept:  # signed in anew meanwhile, or the feed removed
                 raise FetchTrouble(PROVIDER_UNREACHABLE)
-            secrets.keep(feed_id, access.text)
+            secrets.keep(feed, access.text)
         return access.access_token
 
 

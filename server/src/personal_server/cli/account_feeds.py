@@ -200,8 +200,9 @@ def password(feed: str, /) -> None:
     with open_kept_stores() as stores:
         row = feed_named(stores, feed)
         require_password(stores, row)
+        words().print(plain(f"The password is for {row.place}"), soft_wrap=True)
         new_password(stores, row, _typed_password())
-        kept = FeedSecrets.of(stores).place_of(row.feed_id)
+        kept = FeedSecrets.of(stores).place_of(row)
     words().print(f"The password was saved: {password_place(kept)}.")
 
 

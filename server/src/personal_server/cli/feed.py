@@ -151,9 +151,7 @@ def list_(*, json: Flag = False) -> None:
         last = {row.feed_id: feed_store(stores).feed_runs(row.feed_id, 1) for row in rows}
         refused = {row.feed_id: _rejected(stores, row) for row in rows}
         secrets = FeedSecrets.of(stores)
-        kept = {
-            row.feed_id: secrets.place_of(row.feed_id) for row in rows if row.kind != FOLDER_KIND
-        }
+        kept = {row.feed_id: secrets.place_of(row) for row in rows if row.kind != FOLDER_KIND}
     if json:
         shown = [
             feed_json(row, last[row.feed_id]) | {"password_in": kept.get(row.feed_id)}

@@ -136,7 +136,7 @@ def sign_in(
 
 def _kept_client(stores: Stores, feed: FeedRow) -> OAuthClient:
     """The client by which the feed signed in last.  Raises: CommandError."""
-    access = access_of(FeedSecrets.of(stores).password(feed.feed_id) or "")
+    access = access_of(FeedSecrets.of(stores).password(feed) or "")
     if access is None:
         command = sign_in_command(stores, feed)
         raise CommandError(

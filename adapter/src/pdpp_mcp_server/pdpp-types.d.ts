@@ -282,6 +282,7 @@ export type Warning = {
   param?: string;
   field?: string;
   connection_id?: string;
+  display_name?: string;
   detail?: {
     [name: string]: unknown;
   };

@@ -88,6 +88,20 @@ async def test_groups_have_two_sides_labels_and_steps_behind_the_fence() -> None
     assert "key 0 until 50 = 7 (records 2)" in lines
 
 
+async def test_the_rest_of_groups_has_its_unit_and_a_warning_the_label_of_its_account() -> None:
+    rs = world()
+    left_out = {"code": "source_skipped_not_applicable", "message": "It has no such field."}
+    left_out |= {"connection_id": "cin_b", "display_name": "Work", "detail": {"stream": "payments"}}
+    group = {"key": "Rent", "count": 2, "value": 7, "unit": "ms"}
+    body = {"groups": [group], "other_count": 3, "other_value": 12, "unit": "ms"}
+    rs.script = lambda _: Answer(200, {**body, "meta": {"warnings": [left_out]}})
+    asked = {**base, "metric": "sum", "field": "n", "group_by": "who"}
+    found = await ask(rs, "aggregate", asked, is_ours=True)
+    assert "other_count = 3 (in groups beyond limit); other_value = 12 ms" in found.text
+    assert "(stream=payments; connection_id=cin_b; label=Work)" in found.text
+    assert found.structured["warnings"] == [left_out]
+
+
 async def test_time_groups_name_their_unit() -> None:
     rs = world()
     group = {"key": "2026-01-01", "start": "2026-01-01T00:00:00Z", "count": 3}

@@ -63,6 +63,32 @@ async def test_a_document_is_named_and_dated_by_its_record_not_by_the_wrapper() 
 
 
 @pytest.mark.anyio
+async def test_a_document_says_when_it_was_by_the_clocks_of_the_owner_and_what_it_is_called() -> (
+    None
+):
+    rs = world()
+    told = {"at": "2026-03-10", "when": "Tue 2026-03-10 05:00", "title": "Bakery"}
+    row = {"record_id": "t1", "stream": "payments", "emitted_at": "2026-11-01T00:00:00Z", **told}
+    data = {"payee": "Bakery", "updated_at": "2026-10-01T00:00:00Z"}
+    meta = {"time_zone": "America/Los_Angeles"}
+    rs.script = lambda _: Answer(200, {**row, "data": data, "meta": meta})
+    whole = (await ask(rs, "fetch", {"id": "cin_a/payments:t1"}, is_ours=True)).structured
+    assert whole["title"] == "Bakery"
+    assert whole["metadata"]["when"] == told["when"]
+    assert whole["metadata"]["time_zone"] == meta["time_zone"]
+    assert ("time_zone", "owner") in rs.requests[-1].query
+    some = {"id": "cin_a/payments:t1", "fields": ["updated_at"]}
+    part = (await ask(rs, "fetch", some, is_ours=True)).structured
+    assert "Bakery" not in str(part)
+    assert "when" not in part["metadata"]
+    rs.script = lambda _: Answer(200, {**row, "title": None, "data": {}, "meta": meta})
+    nameless = (await ask(rs, "fetch", {"id": "cin_a/payments:t1"}, is_ours=True)).structured
+    assert nameless["title"].endswith(told["at"])
+    await ask(rs, "fetch", {"id": "cin_a/payments:t1"})
+    assert ("time_zone", "owner") not in rs.requests[-1].query
+
+
+@pytest.mark.anyio
 async def test_a_document_is_longer_for_a_client_that_may_have_more() -> None:
     rs = world()
     row = {"record_id": "m8", "stream": "messages", "data": {"id": "m8", "body": "w " * 80_000}}

@@ -23,6 +23,7 @@ class ReadCapability(StrEnum):
     TIMELINE = "timeline"
     TIMES = "times"
     TIME_ZONE = "time_zone"
+    RECORD_TIME = "record_time"
     SEARCH_SORT = "search_sort"
     SEARCH_MODE = "search_mode"
     SEARCH_EXACT = "search_exact"

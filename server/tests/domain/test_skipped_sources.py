@@ -12,6 +12,10 @@ def test_a_skipped_source_is_named_with_its_reason() -> None:
     assert warning.detail == {"stream": "notes", "reason": "no_time_field"}
 
 
+def test_a_skipped_source_is_called_by_its_label() -> None:
+    assert skipped("cin_a", "notes", "unknown_field", "Work").display_name == "Work"
+
+
 def test_a_reason_that_is_known_is_said_in_words() -> None:
     messages = {skipped("cin_a", "notes", why).message for why in ("unknown_field", "else", "x")}
     assert len(messages) == 2

@@ -139,6 +139,16 @@ def test_groups_have_the_currency_that_all_their_values_have(paid: Door) -> None
     }
 
 
+def test_what_groups_by_currency_leave_out_is_no_one_sum(paid: Door) -> None:
+    asked = f"{PLACE}?metric=sum&field={AMOUNT}&group_by=currency"
+    one = paid.get(f"{asked}&limit=1", access()).body
+    assert (one["other_count"], "other_value" in one) == (3, False)
+    two = paid.get(f"{asked}&limit=2", access()).body
+    assert (len(two["groups"]), two["other_value"]) == (2, 0)
+    rent = paid.get(f"{asked[:-8]}volume_id&limit=1&filter[currency]=EUR", access()).body
+    assert (rent["other_value"], rent["unit"]) == (10, "EUR")
+
+
 def test_a_unit_of_all_values_stands_beside_figure_groups_and_rows(paid: Door) -> None:
     assert paid.get(f"{PLACE}?metric=sum&field=weight", access()).body["unit"] == "kg"
     grouped = paid.get(f"{PLACE}?metric=sum&field=weight&group_by=volume_id", access()).body

@@ -14,6 +14,7 @@ from pdpp_mcp_server.errors import NextCall
 from pdpp_mcp_server.faces import text
 from pdpp_mcp_server.faces.content_ladder import ladder_entry, without_twin
 from pdpp_mcp_server.faces.record_identity import (
+    TITLE_NAMES,
     Holder,
     RecordPlace,
     author,
@@ -35,7 +36,12 @@ from pdpp_mcp_server.faces.truncation import (
     members_of,
 )
 from pdpp_mcp_server.handles import RecordRef, is_part, record_uri
-from pdpp_mcp_server.rs_client.answers import connection_of, connector_key_of, record_key_of
+from pdpp_mcp_server.rs_client.answers import (
+    connection_of,
+    connector_key_of,
+    meta_of,
+    record_key_of,
+)
 from pdpp_mcp_server.rs_client.json_values import (
     Json,
     as_count,
@@ -81,8 +87,21 @@ class Document:
 
     @property
     def wrapper(self) -> Json:
-        """Members beside the payload that say where it comes from; its title is its own."""
-        return {name: value for name, value in self.body.items() if name in WRAPPER_NAMES}
+        """Members beside the payload: where it comes from, when it was.
+
+        Its title and time are its own. What a server that was asked for its zone says of them
+        is the record's, too; that title counts where no field is called one.
+        """
+        names = WRAPPER_NAMES
+        if self.zone and not self.fields:
+            is_titled = any(as_text(self.payload.get(name)) for name in TITLE_NAMES)
+            names |= {"at", "when"} if is_titled else {"at", "when", "title"}
+        return {name: value for name, value in self.body.items() if name in names}
+
+    @property
+    def zone(self) -> str | None:
+        """In whose zone the server says when the record was."""
+        return as_text(meta_of(self.body).get("time_zone"))
 
     @property
     def record(self) -> RecordRef:
@@ -181,6 +200,9 @@ class _Parts:
         for name in ("display_name", "emitted_at"):
             if as_text(self.document.body.get(name)):
                 found[name] = self.document.body[name]
+        when = as_text(wrapper.get("when"))
+        if when and self.document.zone:
+            found |= {"when": when, "time_zone": self.document.zone}
         return found
 
     def _text(self, limit_chars: int) -> tuple[str, list[Truncation], int]:

@@ -139,6 +139,9 @@ def event_time(wrapper: Json, payload: Json) -> str | None:
 
 def happened_at(wrapper: Json, payload: Json) -> str | None:
     """When it happened, if that is said."""
+    stated = as_text(wrapper.get("at"))
+    if stated:
+        return one_line(stated, contract.LABEL)
     for name in TIME_NAMES:
         found = first_text(wrapper.get(name), payload.get(name))
         if found:

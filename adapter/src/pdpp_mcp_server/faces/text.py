@@ -148,6 +148,7 @@ def _left_out(warning: Json) -> str:
     known = (
         ("stream", label(as_text(detail.get("stream")) or "")),
         ("connection_id", connection_of(warning) or ""),
+        ("label", label(as_text(warning.get("display_name")) or "")),
         ("reason", label(as_text(detail.get("reason")) or "")),
         ("record_ids", ",".join(each for each in ids if not is_unusual(each))),
     )

@@ -346,7 +346,8 @@ def _group_lines(body: Json, metric: str) -> list[str]:
     if body.get("other_count") is not None:
         rest = f"other_count = {_value_text(body['other_count'])} (in groups beyond limit)"
         if body.get("other_value") is not None:
-            rest += f"; other_value = {_value_text(body['other_value'])}"
+            value = in_unit(_value_text(body["other_value"]), as_text(body.get("unit")))
+            rest += f"; other_value = {value}"
         lines.append(rest)
     return lines
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from pdpp_kernel.read_capabilities import ReadCapability
 from pdpp_mcp_server import contract
 from pdpp_mcp_server.arguments import Arguments, parse_arguments, without
 from pdpp_mcp_server.calls import Image, Outcome, ToolCall
@@ -46,6 +47,8 @@ async def fetch(call: ToolCall, raw: Mapping[str, Any] | None) -> Outcome:
     described = await pass_expand_gate(call, arguments, record.stream, record.connection_id)
     fields: tuple[str, ...] = tuple(arguments.get("fields", ()))
     query = (*record.scope, *(("fields", name) for name in fields), *relations)
+    if await call.takes(ReadCapability.RECORD_TIME):
+        query = await call.dated(query)
     response = await read(call, record.path, query, arguments)
     body = as_object(response.body)
     document = Document(

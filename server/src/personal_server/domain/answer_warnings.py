@@ -35,6 +35,7 @@ class Warning(WireObject, kw_only=False):
     param: str | None = None
     field: str | None = None
     connection_id: str | None = None
+    display_name: str | None = None
     detail: AnyObject | None = None
 
 

@@ -21,12 +21,12 @@ _WHY_SKIPPED = {
 }
 
 
-def skipped(connection_id: str, stream: str, reason: str) -> Warning:
-    """The warning for a selected source that cannot take part."""
+def skipped(connection_id: str, stream: str, reason: str, label: str | None = None) -> Warning:
+    """The warning for a selected source that cannot take part; `label` is its owner's."""
     why = _WHY_SKIPPED.get(reason)
     left_out = f"One of the selected accounts is left out: {why}."
     message = left_out if why else "One of the selected accounts cannot take part in this read."
-    return _warning(message, connection_id, stream, reason)
+    return _warning(message, connection_id, stream, reason, label)
 
 
 def without_related(connection_id: str, stream: str, reason: str) -> Warning:
@@ -35,10 +35,13 @@ def without_related(connection_id: str, stream: str, reason: str) -> Warning:
     return _warning(message, connection_id, stream, reason)
 
 
-def _warning(message: str, connection_id: str, stream: str, reason: str) -> Warning:
+def _warning(
+    message: str, connection_id: str, stream: str, reason: str, label: str | None = None
+) -> Warning:
     return Warning(
         "source_skipped_not_applicable",
         message,
         connection_id=connection_id,
+        display_name=label,
         detail={"stream": stream, "reason": reason},
     )

@@ -83,10 +83,16 @@ def shared_figure(
             figure = figure_of((source,), query)
         except (UnknownField, FieldNotGranted, InvalidFilter, InvalidRequest) as error:
             errors.append(error)
-            warnings.append(skipped(source.connection_id, source.stream, error.code))
+            warnings.append(
+                skipped(source.connection_id, source.stream, error.code, source.display_name)
+            )
             continue
         if figures and _unlabelled(figure) != _unlabelled(figures[0]):
-            warnings.append(skipped(source.connection_id, source.stream, DECLARED_OTHERWISE))
+            warnings.append(
+                skipped(
+                    source.connection_id, source.stream, DECLARED_OTHERWISE, source.display_name
+                )
+            )
             continue
         taking_part.append(source)
         figures.append(figure)

@@ -47,6 +47,7 @@ def _limited(parts: Sequence[Part]) -> tuple[Warning, ...]:
             "limited_access",
             f"This access is limited to {_sentence(constraints)}{where}.",
             connection_id=first.connection_id if len(connections) == 1 else None,
+            display_name=first.display_name if len(connections) == 1 else None,
             detail={**msgspec.to_builtins(constraints), **named},
         ),
     )

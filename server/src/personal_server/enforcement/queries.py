@@ -146,6 +146,7 @@ class RecordQuery:
     selectors: Selectors = Selectors()
     cut: FieldSelection = FieldSelection()
     expand: Expand = Expand()
+    time_zone: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

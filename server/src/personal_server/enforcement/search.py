@@ -80,7 +80,7 @@ def search_parts(
     taking_part = tuple(source for source in named if fields_of(source))
     warnings = absent_streams(sources, query.streams)
     warnings += [
-        skipped(s.connection_id, s.stream, MODE_NOT_AVAILABLE)
+        skipped(s.connection_id, s.stream, MODE_NOT_AVAILABLE, s.display_name)
         for s in named
         if query.streams and s not in taking_part
     ]
@@ -151,7 +151,9 @@ def _filtered(
             conditions += _times(source, query)
         except (UnknownField, FieldNotGranted, InvalidFilter) as error:
             errors.append(error)
-            warnings.append(skipped(source.connection_id, source.stream, error.code))
+            warnings.append(
+                skipped(source.connection_id, source.stream, error.code, source.display_name)
+            )
         else:
             parts.append((source, conditions))
     if errors and not parts:

@@ -189,8 +189,15 @@ def _add_groups(
     shown.groups = [_group(read, group, found_width, units) for group in found.groups]
     shown.limit = plan.limit
     shown.other_count = found.other_count
-    if plan.metric is Metric.SUM:
+    if plan.metric is Metric.SUM and not _mixes_units(plan, found, units):
         shown.other_value = raw_json(found.other_value)
+        shown.unit = units.whole or msgspec.UNSET
+
+
+def _mixes_units(plan: AggregatePlan, found: Aggregation, units: Units) -> bool:
+    """Whether groups that each have a unit of their own are left out, and are no one sum."""
+    is_by_unit = any(grouping.field in units.fields for grouping in plan.groupings)
+    return is_by_unit and found.group_count - len(found.groups) > 1
 
 
 def _group(

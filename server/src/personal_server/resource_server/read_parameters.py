@@ -106,7 +106,7 @@ RECORDS = (
     ),
     Parameter("window", "Also the list's extent.", choices=("none", "exact"), default="none"),
 )
-RECORD = (FIELDS, VIEW, EXPAND, EXPAND_LIMIT, *SELECTORS)
+RECORD = (FIELDS, VIEW, EXPAND, EXPAND_LIMIT, TIME_ZONE, *SELECTORS)
 FIELD_WINDOW = (
     Parameter("field", "One granted top-level property."),
     Parameter(

@@ -104,7 +104,7 @@ def timeline_query(request: Request, zone: str | None = None) -> TimelineQuery:
     )
 
 
-def record_query(request: Request) -> RecordQuery:
+def record_query(request: Request, zone: str | None = None) -> RecordQuery:
     """The query for one record by its key."""
     sent = request.parameters
     return RecordQuery(
@@ -113,6 +113,7 @@ def record_query(request: Request) -> RecordQuery:
         selectors=selectors_of(sent),
         cut=_cut(sent),
         expand=_expand(sent),
+        time_zone=zone,
     )
 
 

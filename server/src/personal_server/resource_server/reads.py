@@ -10,7 +10,7 @@ from typing import ClassVar, TypeVar, cast
 from pdpp_kernel.wire_objects import WireObject, Word
 from personal_server.domain.cursor import TokenUse
 from personal_server.domain.envelope import UNCOUNTED, ReadResult
-from personal_server.enforcement.disclose import Record, Tombstone
+from personal_server.enforcement.disclose import NamedRecord, Record, Tombstone
 from personal_server.enforcement.timeline_entries import TimelineEntry
 from personal_server.reading.changes import follow
 from personal_server.reading.field_windows import ShownFieldWindow, read_field_window
@@ -48,7 +48,7 @@ _META = {"count": {"kind": "none"}, "warnings": ()}
 _RECORDS = "/v1/streams/entries/records"
 
 
-class SingleRecord(Record, kw_only=True):
+class SingleRecord(NamedRecord, kw_only=True):
     """One record."""
 
     component: ClassVar = "SingleRecord"
@@ -151,7 +151,7 @@ class RecordRoutes:
 
     def read_record(self, request: Request) -> Reply:
         """`GET /v1/streams/{stream}/records/{record_key}`."""
-        query = record_query(request)
+        query = record_query(request, zone_of(request, self._ports.time_zone))
         answer = read_record(snapshot_of(request), request.authority, query)
         return object_reply(SingleRecord, request, answer)
 

@@ -3,8 +3,8 @@
 `python -m tests.mutants.trials`, started in a copy of the tree, reads one JSON object a line:
 `{"tests": [paths], "left_out": [node ids], "seconds": 60}`, and answers one a line:
 `{"outcome": "passed" | "failed" | "timeout" | "error", "seconds": 1.5, "by": "node id",
-"slow": [node ids]}`.  An error is a trial that came to no verdict: pytest broke, or the fork ended
-without an answer.
+"slow": [node ids], "modules": {path: seconds}}`.  An error is a trial that came to no verdict:
+pytest broke, or the fork ended without an answer.
 Nothing of the program is imported before the fork, so that each trial sees the module of its turn.
 """
 
@@ -18,6 +18,7 @@ import select
 import signal
 import sys
 import time
+from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
@@ -42,15 +43,17 @@ _IMPORTED = (
 
 
 class Watcher:
-    """A plugin: which test failed first, and which took long."""
+    """A plugin: which test failed first, which took long, and how long each module took."""
 
     def __init__(self) -> None:
         self.failed = ""
         self.slow: list[str] = []
+        self.modules: defaultdict[str, float] = defaultdict(float)
         self._seconds: dict[str, float] = {}
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         self._seconds[report.nodeid] = self._seconds.get(report.nodeid, 0.0) + report.duration
+        self.modules[report.nodeid.partition("::")[0]] += report.duration
         if report.failed:
             self.failed = self.failed or report.nodeid
         if report.when == "teardown" and self._seconds[report.nodeid] > SLOW_SECONDS:
@@ -77,7 +80,7 @@ def run(order: dict[str, Any], answer: int) -> None:
     nothing = code in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
     outcome = "passed" if nothing else "failed" if watcher.failed else "error"
     by = "" if nothing else watcher.failed or pytest.ExitCode(code).name
-    told = {"outcome": outcome, "by": by, "slow": watcher.slow}
+    told = {"outcome": outcome, "by": by, "slow": watcher.slow, "modules": watcher.modules}
     os.write(answer, json.dumps(told).encode())
     os._exit(0)
 
@@ -97,7 +100,7 @@ def tried(order: dict[str, Any]) -> dict[str, Any]:
     written = os.read(reading, 1 << 16) if ready else b""
     os.close(reading)
     end_descendants()
-    answer: dict[str, Any] = {"outcome": "timeout", "by": "", "slow": []}
+    answer: dict[str, Any] = {"outcome": "timeout", "by": "", "slow": [], "modules": {}}
     if ready:
         answer |= {"outcome": "error", "by": "ended without an answer"}
     if written:

@@ -98,10 +98,26 @@ def test_labels_are_those_of_gmails_export() -> None:
     ]
 
 
+ODD_MAILS = [
+    b"From: a@example.org\nMessage-ID: <1@example.org>\nSubject: hi\n\nwords\n\n",
+    b"Message-ID: <2@example.org>\na server's remark\nSubject: hi\nFrom: a@example.org\n\nwords\n",
+    b"Subject: a note to myself\n\nmilk\n",
+    b"name,amount\nada,1\n",
+    b"name,amount\nbob,2\n",
+    b"From ada Mon Jan  1 00:00:00 2024\nSubject: kept\n\nwords\n",
+    b"40\nSubject: after a number\n\nwords\n",
+    b"",
+]
+
+
 @pytest.mark.parametrize("end", [b"\n", b"\r\n"])
 def test_a_mail_has_its_key_before_it_is_read(end: bytes) -> None:
-    raw = b"From: a@example.org\nMessage-ID: <1@example.org>\nSubject: hi\n\nwords\n\n"
-    raw = raw.replace(b"\n", end)
-    record = next(iter(mail_records(raw, b"", "INBOX", 0)))
-    assert getattr(record, "data")["id"] == mail_record_id(raw)  # noqa: B009
+    mails = [raw.replace(b"\n", end) for raw in ODD_MAILS]
+    records = [next(iter(mail_records(raw, b"", "INBOX", 0))) for raw in mails]
+    keys = [getattr(each, "data")["id"] for each in records]  # noqa: B009
+    assert [mail_record_id(raw) for raw in mails] == keys
+    assert len({*keys}) == len(mails)
+
+
+def test_labels_go_before_a_mail_as_plain_letters() -> None:
     assert labels_line(["Sch\u00f6n, a"]).isascii()

@@ -17,9 +17,14 @@ def labels_line(labels: Sequence[str]) -> bytes:
     return _LINE + json.dumps(list(labels)).encode("ascii") + b"\r\n"
 
 
+def is_of_account(content: bytes) -> bool:
+    """Whether a file begins with that line, so that a message is what follows, whatever it says."""
+    return content.startswith(_LINE)
+
+
 def of_account(content: bytes) -> tuple[bytes, list[str] | None]:
     """A message without that line, and the labels that it holds."""
-    if not content.startswith(_LINE):
+    if not is_of_account(content):
         return content, None
     line, _, message = content.partition(b"\n")
     try:

@@ -384,7 +384,9 @@ def test_items_whose_second_reading_fails_are_read_alone(tmp_path: Path) -> None
     for name, content in zip("abcd", contents, strict=True):
         aged(tmp_path / f"{name}.vcf", content.encode())
     starts = [(0, "/a"), (len(contents[0]), "/b"), (1_000, "/c"), (2_000, "/d")]
-    read = {item: each.keys for item, each in read_items(tmp_path, starts, Failing).items()}
+    read = {
+        item: each.keys for item, each in read_items(tmp_path, starts, "contacts", Failing).items()
+    }
     assert {item: len(keys) for item, keys in read.items()} == {"/a": 1, "/c": 0, "/d": 1}
     assert read["/a"] != read["/d"]
 
@@ -397,8 +399,11 @@ def test_an_item_that_is_not_read_again_is_named_and_fetched_again_with_its_reco
     fed = feed_of("carddav://ada@127.0.0.1:9/", PASSWORD)
     read = dav_runs.read_items
 
-    def without_b(folder: Path, starts: Sequence[tuple[int, str]]) -> dict[str, ItemRecords]:
-        return {item: keys for item, keys in read(folder, starts).items() if "/b" not in item}
+    def without_b(
+        folder: Path, starts: Sequence[tuple[int, str]], source: str
+    ) -> dict[str, ItemRecords]:
+        found = read(folder, starts, source)
+        return {item: keys for item, keys in found.items() if "/b" not in item}
 
     monkeypatch.setattr(dav_runs, "read_items", without_b)
     first = by_itself(fed)

@@ -169,7 +169,7 @@ class MailPart(MailboxMessage):
 
 
 class MailSeen(MailboxMessage):
-    """A mail has come whole; `key` is that of its record, empty where it will have none."""
+    """A mail has come whole; `key` is that of its record."""
 
     uid: int
     key: str

@@ -62,9 +62,10 @@ class ItemRecords:
 def read_items(
     folder: Path,
     starts: Sequence[tuple[int, str]],
+    source: str,
     open_reader: Callable[[CostlyPlaces], ReaderProcess] = ReaderProcess,
 ) -> dict[str, ItemRecords]:
-    """What the confined reader makes of a folder of items, each in a file of its own.
+    """What the confined reader of a source makes of a folder of items, each in a file of its own.
 
     Shapes: `starts` says where each item begins if all files are laid end to end, ascending; the
         answer is by item. Where the folder could not be read whole each file is read alone, and of
@@ -74,14 +75,14 @@ def read_items(
     items = [item for _, item in starts]
     with open_reader(CostlyPlaces()) as reader:
         try:
-            return _read(reader, folder, folder, offsets, items)
+            return _read(reader, folder, Wanted(source, within=folder), offsets, items)
         except (ExportError, BadRecord):
             pass
     found: dict[str, ItemRecords] = {}
     with open_reader(CostlyPlaces()) as reader:
         for path, item in zip(sorted(folder.iterdir()), items, strict=True):
             try:
-                found |= _read(reader, path, folder, [0], [item])
+                found |= _read(reader, path, Wanted(source, within=folder), [0], [item])
             except ExportNotRecognized:  # it holds no record
                 found[item] = ItemRecords()
             except (ExportError, BadRecord):
@@ -90,11 +91,11 @@ def read_items(
 
 
 def _read(
-    reader: ReaderProcess, path: Path, folder: Path, offsets: Sequence[int], items: Sequence[str]
+    reader: ReaderProcess, path: Path, wanted: Wanted, offsets: Sequence[int], items: Sequence[str]
 ) -> dict[str, ItemRecords]:
     """Raises: ExportError, BadRecord."""
     found = {item: ItemRecords() for item in items}
-    for reading in reader.look(path, Wanted(within=folder)).readings:
+    for reading in reader.look(path, wanted).readings:
         for each in reading.items():
             at = bisect_right(offsets, each.position) - 1
             found[items[max(at, 0)]].note(each)

@@ -133,13 +133,14 @@ class DavRuns:
         """Which records the items are, without items that cannot be read again; None where all are
         as they were.
         """
-        changed, read = known.changed_in(batch.items), None
+        changed, read, source = known.changed_in(batch.items), None, SOURCES[feed.kind]
         if changed or not known.tells_records_of(batch.items):
-            read = read_items(batch.path, batch.starts)
+            read = read_items(batch.path, batch.starts, source)
         if read:
             self._announce(feed, read, known)
         if batch.items:
-            FetchedBatches(self.importer, self.staging).take(feed, batch.name, batch.path, result)
+            batches = FetchedBatches(self.importer, self.staging, source)
+            batches.take(feed, batch.name, batch.path, result)
         if read:
             self._leave_outdated(feed, changed, known, read, result)
         return read

@@ -24,7 +24,7 @@ from personal_server.app.mail_batches import MailBatch
 from personal_server.app.mail_ledger import SyncPorts
 from personal_server.app.mail_parts import ENDING, MailParts
 from personal_server.app.mailbox_reading import MailboxReading
-from personal_server.app.mailbox_records import MailboxRecords
+from personal_server.app.mailbox_records import SOURCE, MailboxRecords
 from personal_server.app.mailbox_sync import MailboxSync
 from personal_server.feeds.feed_runs import FeedImporter, RunResult
 from personal_server.feeds.fetched_batches import NEEDS_OWNER, FetchedBatches, FetchTrouble
@@ -151,7 +151,7 @@ class MailboxRuns:
             self.store,
             self.mails,
             self.records,
-            FetchedBatches(self.importer, self.staging),
+            FetchedBatches(self.importer, self.staging, SOURCE),
             MailParts(self.staging / f"{feed.feed_id}{ENDING}"),
             staged / "mail",
             self.reader,

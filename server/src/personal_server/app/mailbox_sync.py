@@ -248,8 +248,7 @@ class MailboxSync:
                     batch.add(head.uid, bytes(content), head.labels)
                     self.result.new += 1
                     row = _row(self.feed, batch.folder, head)
-                    code = None if each.key else "not_a_mail"
-                    batch.rows.append(replace(row, record_key=each.key, code=code))
+                    batch.rows.append(replace(row, record_key=each.key))
                     content = bytearray()
                 elif isinstance(each, MailRefused) and each.uid in by_uid:
                     head = by_uid.pop(each.uid)

@@ -11,6 +11,7 @@ from pdpp_sources.dav.dav_messages import DavTask, DavTrouble
 from pdpp_sources.reader_process import ReaderProcess, Wanted
 from personal_server.app.dav_batches import DavBatch
 from personal_server.app.dav_ledger import KnownAccount
+from personal_server.app.dav_runs import SOURCES
 from personal_server.app.dav_wire import DavPlace
 from personal_server.app.feed_imports import ImportCommand
 from personal_server.app.feeding import dav_runs, feed_store
@@ -48,7 +49,7 @@ def check_account(
             for batch in batches:
                 _note(batch, known, seen, found)
                 if batch.items:
-                    wanted = Wanted(zone=wanted_zone, within=batch.path)
+                    wanted = Wanted(SOURCES[feed.kind], zone=wanted_zone, within=batch.path)
                     records = records_of(
                         stores.records, reader, batch.path, wanted, batch.name, found
                     )

@@ -18,7 +18,7 @@ from typing import NoReturn
 from pdpp_kernel.system.confinement import end_with
 from pdpp_mcp_server.commands.exits import exit_code_of
 from pdpp_sources.started_process import STARTS
-from personal_server.cli.import_command import ProgramOptions, import_command
+from personal_server.cli.import_command import FormatOptions, ProgramOptions, import_command
 from personal_server.cli.owner_zone import ConfiguredZone
 from personal_server.cli.store import open_imports, open_reader
 from personal_server.feeds.wanted_imports import WantedImport, unpacked
@@ -52,5 +52,9 @@ def main(files: Sequence[int], _seconds: float, _memory_bytes: int) -> NoReturn:
 def run_import(command: Callable[..., int], wanted: WantedImport) -> int:
     """Run `pdpp import` to its exit code, without the command line, which costs memory and time."""
     options = ProgramOptions(within=wanted.within, ask=True, fed=True, lists=wanted.lists)
-    called = partial(command, *wanted.paths, connection=wanted.account, program=options, json=True)
+    form = FormatOptions(as_=wanted.source)
+    account = wanted.account
+    called = partial(
+        command, *wanted.paths, connection=account, form=form, program=options, json=True
+    )
     return exit_code_of(called, as_json=True)

@@ -105,7 +105,7 @@ def check_mailbox(
             for batch in batches:
                 found.items += batch.mails
                 if batch.mails:
-                    wanted = Wanted(zone=zone, within=batch.path)
+                    wanted = Wanted(SOURCE, zone=zone, within=batch.path)
                     records = records_of(
                         stores.records, reader, batch.path, wanted, batch.folder, found
                     )

@@ -52,17 +52,19 @@ class FetchTrouble(Exception):
 class FetchedBatches:
     """Imports batches of files.
 
-    Shapes: `staging` is the folder of the server's own that all of them lie in.
+    Shapes: `staging` is the folder of the server's own that all of them lie in; the reader of
+        `source` reads them, whatever a stranger has them look like.
     """
 
     importer: FeedImporter
     staging: Path
+    source: str
 
     def take(self, feed: FeedRow, name: str, path: Path, result: RunResult) -> None:
         """Import one, and count it in the result.  Raises: FetchTrouble, PutOff."""
         ids = {*feed.connection_ids, *result.connection_ids}
         account = next(iter(ids)) if len(ids) == 1 else feed.account
-        wanted = WantedImport([path], self.staging.resolve(), account)
+        wanted = WantedImport([path], self.staging.resolve(), account, source=self.source)
         report = self.importer(feed.feed_id, wanted)
         found = imported_items(report, {name: path})
         result.connection_ids |= found.connection_ids

@@ -12,13 +12,14 @@ class WantedImport(msgspec.Struct, frozen=True, array_like=True):
     """What to import, and into which account.
 
     Shapes: nothing outside of `within` is read; with `lists` the report names every record, and so
-        does this file, before it is stored.
+        does this file, before it is stored; the reader of `source` reads, and no other is asked.
     """
 
     paths: list[Path]
     within: Path
     account: str | None = None
     lists: Path | None = None
+    source: str | None = None
 
 
 def packed(wanted: WantedImport, environment: Mapping[str, str]) -> bytes:

@@ -9,7 +9,7 @@ from email.policy import compat32
 from functools import partial
 from pathlib import PurePosixPath
 
-from pdpp_kernel.mail_labels import labels_data, of_account
+from pdpp_kernel.mail_labels import is_of_account, labels_data, of_account
 from pdpp_kernel.person_fields import PersonForm
 from pdpp_kernel.source_item import (
     LARGEST_BLOB_BYTES,
@@ -70,6 +70,7 @@ from pdpp_sources.mail.message import (
     body_of,
     ends_early,
 )
+from pdpp_sources.mail.raw_headers import without_stray_lines
 from pdpp_sources.mail.threads import thread_of
 
 LONGEST_BODY_CHARS = 4_000_000
@@ -185,7 +186,7 @@ class MailSource:
 
 
 def _is_mail(head: bytes) -> bool:
-    if SEPARATOR.match(head):
+    if is_of_account(head) or SEPARATOR.match(head):
         return True
     head = head[_length_line(head) :]
     block = re.split(rb"\r?\n\r?\n", head, maxsplit=1)[0]
@@ -353,25 +354,27 @@ def _message_data(headers: Headers, body: Body, record_id: str, mailbox: str) ->
 
 
 def mail_record_id(raw: bytes) -> str:
-    """The key of a message in a file of its own, without reading its parts; empty for what is none.
+    """The key of a message that an account holds, without reading its parts.
 
     It is that of `mail_records`, as a message that comes one at a time is known by it.
     """
-    if SEPARATOR.match(raw[:_LONGEST_SEPARATOR_BYTES]) or _LENGTH.match(raw):
-        return ""
     blank = _BLANK_LINE.search(raw)
-    head = message_from_bytes(raw[: blank.end()] if blank else raw, policy=compat32)
-    return _record_id(Headers(head), raw)
+    head = without_stray_lines(raw[: blank.end()] if blank else raw)
+    return _record_id(Headers(message_from_bytes(head, policy=compat32)), raw)
 
 
 def _record_id(headers: Headers, raw: bytes) -> str:
-    """The digest of what identifies a message and of its text, which may be too large to copy."""
+    """The digest of what identifies a message and of its text, which may be too large to copy.
+
+    Shapes: without an empty line all is headers, or text where it begins with none.
+    """
     blank = _BLANK_LINE.search(raw)
+    has_headers = _HEADER_LINE.match(raw) or SEPARATOR.match(raw[:_LONGEST_SEPARATOR_BYTES])
+    begin = blank.end() if blank else len(raw) if has_headers else 0
     if b"\r\n" in raw:
-        raw = raw[blank.end() if blank else len(raw) :].replace(b"\r\n", b"\n")
-        begin, end = 0, len(raw)
-    else:
-        begin, end = blank.end() if blank else len(raw), len(raw)
+        raw = raw[begin:].replace(b"\r\n", b"\n")
+        begin = 0
+    end = len(raw)
     while begin < end and raw[begin] == _NEWLINE:
         begin += 1
     while end > begin and raw[end - 1] == _NEWLINE:

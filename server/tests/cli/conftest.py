@@ -43,6 +43,7 @@ class Terminal:
     patch: pytest.MonkeyPatch
     house: Household = field(default_factory=Household)
     is_running: bool = True
+    served_at: str | None = None
     out: str = ""
     err: str = ""
 
@@ -72,7 +73,7 @@ class Terminal:
     def run(self, *arguments: str | Path) -> int:
         app = cyclopts.App(name="pdpp")
         app.command(granting_app(self._opened, lambda: self.cache))
-        app.command(owner_app(self._opened, lambda: self.is_running))
+        app.command(owner_app(self._opened, lambda: self.is_running, lambda: self.served_at))
         app.command(admin_app(self._opened))
         app.command(collector_app(self._opened, self._opened))
         app.command(canary_app(self._opened))

@@ -20,6 +20,14 @@ def test_a_printed_link_signs_in_once(terminal: Any) -> None:
     assert sign_in.session(sign_in.enter_by_link(link.partition("t=")[2], Browser())) is not None
 
 
+def test_a_link_leads_to_the_server_that_runs(terminal: Any) -> None:
+    """What has the port of the settings may be a program of another user, who would sign in."""
+    terminal.served_at = "http://127.0.0.1:7801"
+    assert terminal.run("owner", "link") == 0
+    assert terminal.out.startswith("http://127.0.0.1:7801/owner/enter?t=pdpp_ol_")
+    assert terminal.run("owner", "link", "127.0.0.1:7662") == 64
+
+
 def test_a_link_that_nothing_would_answer_is_not_printed(terminal: Any) -> None:
     terminal.is_running = False
     assert terminal.run("owner", "link") == 69

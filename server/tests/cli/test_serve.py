@@ -136,6 +136,8 @@ def test_the_greeting_has_the_address_and_one_way_for_each_host(serving: Serving
     assert machine["PDPP_DATA_DIR"] in said
     assert "pdpp owner link" in said  # standard error is no terminal here: no link is printed
     assert "pdpp_ol_" not in said
+    elsewhere = serving.pdpp("owner", "link", PDPP_BIND="127.0.0.1:1")  # as by `serve --port`
+    assert elsewhere.stdout.startswith(f"{origin}/owner/enter?t=")
     assert httpx2.get(f"{origin}/healthz").json() == {"status": "ok"}
 
 

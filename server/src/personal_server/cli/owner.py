@@ -37,6 +37,7 @@ from pdpp_mcp_server.rs_client.credentials import (
 )
 from pdpp_mcp_server.rs_client.discovery import discover
 from personal_server.app.databases import is_served
+from personal_server.cli.served_address import noted_address
 from personal_server.cli.server_settings import settings_or_exit
 from personal_server.cli.store import StoreOpener, make_store
 from personal_server.cli.tunnels import LOOPBACK_NAMES, tunnel
@@ -51,7 +52,16 @@ def is_here() -> bool:
     return settings.database_url is not None or is_served(settings)
 
 
-def owner_app(open_store: StoreOpener, is_running: Callable[[], bool] = is_here) -> cyclopts.App:
+def address_here() -> str | None:
+    """Where the server of this data directory answers, if it said so."""
+    return noted_address(settings_or_exit())
+
+
+def owner_app(
+    open_store: StoreOpener,
+    is_running: Callable[[], bool] = is_here,
+    served_at: Callable[[], str | None] = address_here,
+) -> cyclopts.App:
     """The command group `pdpp owner`."""
     app = cyclopts.App(name="owner", help="Sign in as the owner of this server.")
 
@@ -75,7 +85,7 @@ def owner_app(open_store: StoreOpener, is_running: Callable[[], bool] = is_here)
                 " install`.",
             )
         with open_store() as store:
-            where = _same_server(store.origin, origin)
+            where = _same_server(served_at() or store.origin, origin)
             address = f"{where}/owner/enter?t={store.sign_in.make_link()}"
         if json:
             print_json({"link": address, "expires_in": 600})

@@ -42,6 +42,7 @@ from personal_server.app.stores import command_origin
 from personal_server.app.supervisor import ALONE, READY, WorkerRole
 from personal_server.app.tallies import EVERY_SECONDS as TALLIES_EVERY_SECONDS
 from personal_server.app.tallies import Tallies
+from personal_server.cli.served_address import note_address
 from personal_server.cli.server_log import open_log
 from personal_server.cli.server_settings import settings_or_exit
 from personal_server.cli.tunnels import tunnel
@@ -121,6 +122,7 @@ def _serve(
         for listener in listeners.callers:
             listener.listen()  # from here on callers wait instead of being refused
         if greets:
+            note_address(settings.data_dir, server.origin)
             greet(server, settings, Console(stderr=True, highlight=False))
         most = connections_within(settings.max_connections, raise_descriptor_limit())
         connections = Connections(-(-most // share.processes), settings.stalled_seconds)

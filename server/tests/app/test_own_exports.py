@@ -337,6 +337,25 @@ def test_no_export_of_others_changes_what_is_here(tmp_path: Path, sign: SignExpo
     assert machine.count() > count
 
 
+def test_no_export_of_others_takes_the_place_of_an_account_that_was_erased(tmp_path: Path) -> None:
+    """An access that names the account would read what somebody else says."""
+    machine = own(Machine())
+    for key in ("mail", "contacts"):
+        machine.run("import", as_zip(SPECIMENS[key], tmp_path / f"{key}.zip"))
+    path = exported(machine.store, tmp_path / "forged.ndjson", "ndjson")
+    with machine.store.snapshot() as snapshot:
+        first = snapshot.connections()[0].connection_id
+    machine.store.erase_connection(first, machine.ports.clock())
+    machine.run("import", forged(path, THEIRS.sign))
+    _, printed = machine.run("import", path)
+    into: set[str] = {each["connection"]["connection_id"] for each in printed["imports"]}
+    assert first not in into
+    with machine.store.snapshot() as snapshot:
+        names = {c.connection_id: c.display_name or "" for c in snapshot.connections()}
+    assert len(names) == 3
+    assert all("another server" in names[each] for each in into)
+
+
 def test_no_export_of_others_takes_an_account_by_when_it_was_made(tmp_path: Path) -> None:
     machine = own(Machine())
     for key in ("mail", "contacts"):

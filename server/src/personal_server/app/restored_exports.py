@@ -15,7 +15,6 @@ from typing import IO, cast
 import orjson
 
 from pdpp_kernel.declaration import Stream
-from pdpp_kernel.persons import CONNECTOR_KEY as PERSONS
 from pdpp_kernel.persons import NO_CORRECTIONS, Corrections
 from pdpp_kernel.record import blob_references
 from pdpp_kernel.source_declaration import SourceDeclaration
@@ -32,7 +31,11 @@ from personal_server.collecting.imports import (
     record_counts,
 )
 from personal_server.collecting.ingest import MAX_LINE_BYTES, LineChecker, LineRefused, ingest
-from personal_server.collecting.restored_connections import ExportMaker, restored_connection
+from personal_server.collecting.restored_connections import (
+    ExportMaker,
+    made_all,
+    restored_connection,
+)
 from personal_server.domain.connection import Connection, ConnectionStatus
 from personal_server.domain.declaration_document import parse_declaration
 from personal_server.domain.schema_costs import refuse_costly
@@ -114,23 +117,13 @@ def restore_own_export(
     for result in results.values():
         _settle_status(ports, result)
     exported = export.corrections
-    if exported != NO_CORRECTIONS and _made_all(ports, maker):
+    if exported != NO_CORRECTIONS and made_all(ports.store, maker):
         ports.store.correct_persons(
             lambda corrections: Corrections(
                 corrections.merged | exported.merged, corrections.parted | exported.parted
             )
         )
     return list(results.values())
-
-
-def _made_all(ports: ImportPorts, maker: ExportMaker) -> bool:
-    """Whether all that is here came from them: who is one person is said across accounts.
-
-    The list of persons is made here, of the other accounts.
-    """
-    with ports.store.snapshot() as snapshot:
-        accounts = [c for c in snapshot.connections() if c.connector_key != PERSONS]
-    return all(maker.made(ports.store, account) for account in accounts)
 
 
 def _declared(ports: ImportPorts, exported: SourceDeclaration) -> SourceDeclaration:

@@ -1,8 +1,9 @@
 """The connection that an own export names: found again, or made anew.
 
 Rule: an export writes to a connection that is here only if this server made the export, or who made
-it made the one that this connection came from.  Any other gets a connection of its own, beside it:
-apps know ids of connections and keys of records, and anybody can write a file of this form.
+it made the one that this connection came from.  Any other gets connections of its own, called so,
+also where none here has their id: an access may still name one that was erased.  Apps know ids of
+connections and keys of records, and anybody can write a file of this form.
 Source: docs/contract/resource-server.md 14.4.
 """
 
@@ -12,6 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 
+from pdpp_kernel.persons import CONNECTOR_KEY as PERSONS
 from pdpp_kernel.source_declaration import SourceDeclaration
 from personal_server.collecting.connections import ID_BYTES, checked_name
 from personal_server.collecting.receipts import OWN
@@ -48,6 +50,13 @@ class ExportMaker:
         return {CAME_FROM: {"signer": self.signer}}
 
 
+def made_all(store: RecordStore, maker: ExportMaker) -> bool:
+    """Whether all that is here came from them; the list of persons is made here, of the others."""
+    with store.snapshot() as snapshot:
+        accounts = [c for c in snapshot.connections() if c.connector_key != PERSONS]
+    return all(maker.made(store, account) for account in accounts)
+
+
 def restored_connection(
     store: RecordStore,
     maker: ExportMaker,
@@ -61,25 +70,26 @@ def restored_connection(
     """The connection that an export names, and whether it had to be made.
 
     Where another source has its id, it gets another one, and is known by when it was made; where
-    one of this source that others made has it, it is known by who made the export.
+    anything here is of others, it is known by who made the export.
     Raises: InvalidRequest (name).
     """
     with store.snapshot() as snapshot:
         by_id = {c.connection_id: c for c in snapshot.connections()}
     same = by_id.get(connection_id)
-    if same is not None and same.connector_key == declaration.connector_key:
-        if maker.made(store, same):
-            return same, False
+    is_same = same is not None and same.connector_key == declaration.connector_key
+    if same is not None and is_same and maker.made(store, same):
+        return same, False
+    if same is not None and not is_same:
+        for other in by_id.values():
+            made = (other.connector_key, other.created_at_ns)
+            if made == (declaration.connector_key, created_at_ns) and maker.made(store, other):
+                return other, False
+    if not made_all(store, maker):
         connection_id = maker.own_id(connection_id)
         beside = by_id.get(connection_id)
         if beside is not None and beside.connector_key == declaration.connector_key:
             return beside, False
         display_name = FOREIGN_NAME.format((display_name or declaration.connector_key)[:MOST_NAME])
-    elif same is not None:
-        for other in by_id.values():
-            made = (other.connector_key, other.created_at_ns)
-            if made == (declaration.connector_key, created_at_ns) and maker.made(store, other):
-                return other, False
     is_taken = connection_id in by_id
     connection = Connection(
         connection_id=f"cin_{random_bytes(ID_BYTES).hex()}" if is_taken else connection_id,

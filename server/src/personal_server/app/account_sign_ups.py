@@ -34,7 +34,13 @@ from personal_server.app.mailbox_runs import MailPlace
 from personal_server.app.mailbox_talk import ask, folders_of, sign_in_to
 from personal_server.app.stores import Stores
 from personal_server.feeds import feed_states
-from personal_server.feeds.feed_kinds import ADDRESS_BOOKS, CALENDARS, DAV_KINDS, MAILBOX
+from personal_server.feeds.feed_kinds import (
+    ADDRESS_BOOKS,
+    CALENDARS,
+    DAV_KINDS,
+    MAIL_KINDS,
+    MAILBOX,
+)
 from personal_server.feeds.feed_schedule import USUAL_EVERY_SECONDS
 from personal_server.feeds.feed_sentences import what_to_do
 from personal_server.feeds.feed_states import SIGN_IN_REFUSED, FeedState
@@ -373,7 +379,7 @@ class StoredSignUps:
 
     def items(self, feed: FeedRow) -> int:
         """Mails, or lines of the ledger."""
-        if feed.kind == MAILBOX:
+        if feed.kind in MAIL_KINDS:
             mails = SqlFeedMails(self.stores.database, self.stores.configuration.subject_id)
             return sum(mails.mail_counts(feed.feed_id).values())
         lines = feed_store(self.stores).feed_items(feed.feed_id)

@@ -14,6 +14,7 @@ import ssl
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from typing import ClassVar, Protocol
 from urllib.parse import quote, unquote, urljoin, urlsplit
 
 import httpx2
@@ -111,6 +112,25 @@ class DavPlace:
         return self.url.startswith("http:")
 
 
+class AskedPlace(Protocol):
+    """Where an account is asked, and as whom."""
+
+    @property
+    def url(self) -> str:
+        """The address that its owner named."""
+        ...
+
+    @property
+    def user(self) -> str:
+        """The name to sign in with."""
+        ...
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it is asked without TLS."""
+        ...
+
+
 def is_related(host: str, own: str) -> bool:
     """Whether two names were registered by one owner, as far as names tell.
 
@@ -133,7 +153,12 @@ class AskedServer:
     Shapes: `open_client` makes what sends them, once.
     """
 
-    place: DavPlace
+    methods: ClassVar[frozenset[str]] = METHODS
+    content_type: ClassVar[str] = "application/xml; charset=utf-8"
+    most_requests: ClassVar[int] = MOST_REQUESTS
+    unreachable: ClassVar[str] = UNREACHABLE
+    misbehaves: ClassVar[str] = MISBEHAVES
+    place: AskedPlace
     password: str = field(repr=False)
     open_client: Callable[[], httpx2.Client] = field(default_factory=lambda: _client, repr=False)
     requests: int = 0
@@ -147,6 +172,14 @@ class AskedServer:
     _until: float = field(default=0.0, init=False)
     _timed: TimedConnection = field(default_factory=TimedConnection, init=False, repr=False)
 
+    def authorization(self) -> str:
+        """What says who asks."""
+        return basic(self.place.user, self.password)
+
+    def may_lead_to(self, host: str, own: str) -> bool:
+        """Whether a host beside the own one may get the password."""
+        return is_related(host, own)
+
     def close(self) -> None:
         """End the connection."""
         self._end_answer()
@@ -155,8 +188,8 @@ class AskedServer:
 
     def ask(self, request: DavAsk) -> DavStatus:
         """Send a request, and follow where it leads.  Raises: DavTrouble."""
-        if request.method not in METHODS or request.depth not in _DEPTHS:
-            raise DavTrouble(MISBEHAVES)
+        if request.method not in self.methods or request.depth not in _DEPTHS:
+            raise DavTrouble(self.misbehaves)
         url = request.url
         for _ in range(MOST_REDIRECTS + 1):
             self._end_answer()
@@ -169,35 +202,38 @@ class AskedServer:
                 raise DavTrouble(ELSEWHERE) from None
         raise DavTrouble(ELSEWHERE)
 
+    def refusal(self, schemes: str) -> str:
+        """Why it was refused who asks, by the schemes that the server offers."""
+        return "sign_in_refused" if not schemes or "basic" in schemes else "sign_in_unsupported"
+
     def words(self) -> bytes:
         """The next bytes of the answer.  Raises: DavTrouble."""
         try:
             part = next(self._parts, b"")
         except httpx2.HTTPError:
-            raise DavTrouble(UNREACHABLE) from None
+            raise DavTrouble(self.unreachable) from None
         self._answered += len(part)
         self.received += len(part)
         if self._answered > LARGEST_ANSWER_BYTES or time.monotonic() > self._until:
-            raise DavTrouble(MISBEHAVES)
+            raise DavTrouble(self.misbehaves)
         return part
 
     def _judged(self, response: httpx2.Response, url: str) -> DavStatus:
         status = response.status_code
         if status == _UNAUTHORIZED:
-            schemes = response.headers.get("www-authenticate", "basic").lower()
-            code = "sign_in_refused" if "basic" in schemes else "sign_in_unsupported"
-            raise DavTrouble(code)
+            schemes = response.headers.get("www-authenticate", "").lower()
+            raise DavTrouble(self.refusal(schemes))
         if status == _TOO_MANY or (status > _OF_SERVER and status != 501 and status < 507):
-            raise DavTrouble(UNREACHABLE)
+            raise DavTrouble(self.unreachable)
         if response.headers.get("content-encoding", "identity") != "identity":
-            raise DavTrouble(MISBEHAVES)
+            raise DavTrouble(self.misbehaves)
         return DavStatus(status, url)
 
     def _sent(self, request: DavAsk, url: str) -> httpx2.Response:
         """The beginning of the answer, from the first address that takes the connection."""
         self.requests += 1
-        if self.requests > MOST_REQUESTS:
-            raise DavTrouble(MISBEHAVES)
+        if self.requests > self.most_requests:
+            raise DavTrouble(self.misbehaves)
         host = self._checked_host(url)
         addresses = self._addresses_of(host)
         for address in list(addresses):
@@ -208,22 +244,21 @@ class AskedServer:
                     raise DavTrouble("certificate_refused") from None
                 addresses.remove(address)
             except (httpx2.HTTPError, httpx2.InvalidURL):
-                raise DavTrouble(UNREACHABLE) from None
+                raise DavTrouble(self.unreachable) from None
             else:
                 return response
         del self._addresses[host]
-        raise DavTrouble(UNREACHABLE)
+        raise DavTrouble(self.unreachable)
 
     def _sent_to(self, request: DavAsk, url: str, address: str) -> httpx2.Response:
         target, headers, extensions = pinned(url, address)
-        signed = base64.b64encode(f"{self.place.user}:{self.password}".encode()).decode()
         headers |= {
-            "Authorization": f"Basic {signed}",
+            "Authorization": self.authorization(),
             "Accept-Encoding": "identity",
             "User-Agent": "personal-server",
         }
         if request.body:
-            headers["Content-Type"] = "application/xml; charset=utf-8"
+            headers["Content-Type"] = self.content_type
         if request.depth is not None:
             headers["Depth"] = request.depth
         client = self._opened()
@@ -271,7 +306,7 @@ class AskedServer:
         elif (
             self.place.is_plain
             or port not in (None, 443)
-            or not is_related(host, own.hostname or "")
+            or not self.may_lead_to(host, own.hostname or "")
         ):
             raise DavTrouble(ELSEWHERE)
         return host
@@ -282,13 +317,18 @@ class AskedServer:
             try:
                 answers = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
             except (OSError, UnicodeError):
-                raise DavTrouble(UNREACHABLE) from None
+                raise DavTrouble(self.unreachable) from None
             found = list(dict.fromkeys(str(answer[4][0]) for answer in answers))
             own = urlsplit(self.place.url).hostname
             if host != own and not all(map(is_public, found)):
                 raise DavTrouble(ELSEWHERE)
             self._addresses[host] = found
         return self._addresses[host]
+
+
+def basic(user: str, password: str) -> str:
+    """A name and a password as a request carries them (RFC 7617)."""
+    return f"Basic {base64.b64encode(f'{user}:{password}'.encode()).decode()}"
 
 
 def _client() -> httpx2.Client:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import version
@@ -30,7 +30,7 @@ from personal_server.app.stores import Stores
 from personal_server.domain.connection import ConnectionStatus
 from personal_server.domain.stored import CollectionRun, RunStatus
 from personal_server.feeds.feed_engine import FeedEngine, FeedRuns
-from personal_server.feeds.feed_kinds import DAV_KINDS, FOLDER_KIND, MAILBOX
+from personal_server.feeds.feed_kinds import DAV_KINDS, FOLDER_KIND, JMAP, MAILBOX
 from personal_server.feeds.feed_runs import FolderRuns, RunResult
 from personal_server.feeds.feed_watches import FeedWatches
 from personal_server.settings import Settings
@@ -42,6 +42,7 @@ from personal_server.storage.sql.care.feeds import SqlFeeds
 if TYPE_CHECKING:
     from personal_server.app.background_tasks import BackgroundTasks
     from personal_server.app.dav_runs import DavRuns
+    from personal_server.app.jmap_runs import JmapRuns
 
 FEEDING_SECONDS = 2.0
 DELETED_AT_ONCE = 200
@@ -66,10 +67,14 @@ def feed_engine(settings: Settings, stores: Stores, importer: ImportCommand) -> 
     holder = f"{socket.gethostname()}:{os.getpid()}:{stores.random_bytes(4).hex()}"
     mailboxes = mailbox_runs(settings, stores, importer)
     accounts = _Accounts(stores)
-    later = _DavLater(settings, stores, importer)
-    by_kind: Mapping[str, FeedRuns] = {FOLDER_KIND: folders, MAILBOX: mailboxes} | dict.fromkeys(
-        DAV_KINDS, later
+    jmap, dav = (
+        _LoadedLater(partial(runs, settings, stores, importer)) for runs in (jmap_runs, dav_runs)
     )
+    by_kind: Mapping[str, FeedRuns] = {
+        FOLDER_KIND: folders,
+        MAILBOX: mailboxes,
+        JMAP: jmap,
+    } | dict.fromkeys(DAV_KINDS, dav)
     kinds = {MAILBOX: lambda: MailboxWatch(FeedSecrets.of(stores), mailbox_watches.IDLE_SECONDS)}
     watches = FeedWatches(store, kinds, stores.clock, holder)
     return FeedEngine(store, by_kind, accounts, stores.clock, stores.random_bytes, holder, watches)
@@ -82,6 +87,19 @@ def mailbox_runs(settings: Settings, stores: Stores, importer: ImportCommand) ->
     mails = SqlFeedMails(stores.database, stores.configuration.subject_id)
     records = MailboxRecords(mails, _fed_records(stores, MAIL))
     return MailboxRuns(
+        feed_store(stores), mails, records, importer, staging, reader, stores.clock, secrets
+    )
+
+
+def jmap_runs(settings: Settings, stores: Stores, importer: ImportCommand) -> JmapRuns:
+    """What runs the JMAP accounts of this data directory."""
+    from personal_server.app.jmap_runs import JmapRuns  # noqa: PLC0415 (few have such feeds)
+
+    staging, reader = settings.data_dir / FOLDER, version("pdpp-sources")
+    mails = SqlFeedMails(stores.database, stores.configuration.subject_id)
+    records = MailboxRecords(mails, _fed_records(stores, MAIL))
+    secrets = FeedSecrets.of(stores)
+    return JmapRuns(
         feed_store(stores), mails, records, importer, staging, reader, stores.clock, secrets
     )
 
@@ -124,16 +142,14 @@ class _FolderRecords:
 
 
 @dataclass(frozen=True, slots=True)
-class _DavLater:
-    """Runs calendars and address books; what reads them is loaded once one is run."""
+class _LoadedLater:
+    """Runs feeds of a kind; what fetches them is loaded once one is run."""
 
-    settings: Settings
-    stores: Stores
-    importer: ImportCommand
+    load: Callable[[], FeedRuns]
 
     def run(self, feed: FeedRow, *, retries: bool) -> RunResult:
         """Fetch what changed, and import it.  Raises: PutOff."""
-        return dav_runs(self.settings, self.stores, self.importer).run(feed, retries=retries)
+        return self.load().run(feed, retries=retries)
 
 
 def keep_feeds(background: BackgroundTasks, settings: Settings, stores: Stores) -> None:

@@ -154,6 +154,11 @@ class MailLedger:
         """Write one line beside the mails."""
         self.ports.store.keep_feed_items(self.feed.feed_id, [self.line(item, mark)])
 
+    def keep_lines(self, marks: Mapping[str, str], forgotten: Iterable[str] = ()) -> None:
+        """Write some lines beside the mails, and forget others."""
+        lines = [self.line(item, mark) for item, mark in marks.items()]
+        self.ports.store.keep_feed_items(self.feed.feed_id, lines, forgotten)
+
     def line(self, item: str, mark: str) -> FeedItemRow:
         """A line beside the mails."""
         now_ns = self.ports.clock()

@@ -1,4 +1,5 @@
-"""`pdpp feed add-mailbox`, `add-calendar`, `add-contacts` and `password`: feeds that sign in.
+"""Feeds that sign in: `pdpp feed add-mailbox`, `add-jmap`, `add-calendar`, `add-contacts` and
+`password`.
 
 Source: docs/contract/feeds.md 8, 8.1, 10 and 12.
 """
@@ -145,6 +146,56 @@ def add_mailbox(
     text, ends_ns = signed_in(client, place.user, time.time_ns(), with_browser=oauth.browser)
     feed = replace(feed, sign_in_ends_ns=ends_ns)
     _add(feed, place.host, hint + ends_hint(ends_ns), text, as_json=options.json)
+
+
+def add_jmap(
+    account: str,
+    /,
+    *,
+    user: str | None = None,
+    token: Flag = False,
+    folder: list[str] | None = None,
+    deletions: str | None = None,
+    options: Options = None,
+) -> None:
+    """Keep a mailbox current over JMAP; nothing there is ever changed.
+
+    The password or API token is asked for, or read from standard input. Changes come with the next
+    look: the server does not wait for them, as it does over IMAP.
+
+    Parameters
+    ----------
+    account
+        Your mail address, or the address of the provider for JMAP, such as
+        https://jmap.example.org/.
+    user
+        The name to sign in with. Default: the mail address.
+    token
+        Sign in with an API token in the place of a password, as always at Fastmail.
+    folder
+        A folder to fetch, such as Work/Bills; give it several times for several. Default: all but
+        junk and trash.
+    deletions
+        keep (records of mails that are deleted there stay here) or follow (they are deleted here
+        too). Default: asked at a terminal, else keep.
+    """
+    from personal_server.app.jmap_sign_ups import jmap_place, new_jmap  # noqa: PLC0415 (few do)
+
+    options = options or AccountOptions()
+    try:
+        place = jmap_place(account, user, is_token=token)
+    except InvalidRequest as error:
+        raise _usage(error, "--user ada@example.org") from None
+    feed = new_jmap(
+        place,
+        name=options.name,
+        account=options.connection,
+        every_seconds=seconds_of(options.every),
+        deletions=deletions_of(deletions),
+        chosen=tuple(folder or ()),
+    )
+    hint = f"Folders: {folders_of(feed)}. Deleted there: {deleted_there(feed)}."
+    _add(feed, place.host, hint, as_json=options.json)
 
 
 def add_calendar(

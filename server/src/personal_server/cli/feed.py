@@ -21,7 +21,7 @@ from pdpp_mcp_server.commands.tables import console, minute, plain, print_facts,
 from personal_server.app.account_sign_ups import NewFeed, forget_feed
 from personal_server.app.feed_imports import ImportCommand
 from personal_server.app.feed_secrets import FeedSecrets, PasswordPlace
-from personal_server.app.feeding import feed_engine, feed_store, mailbox_runs
+from personal_server.app.feeding import feed_engine, feed_store, jmap_runs, mailbox_runs
 from personal_server.app.stores import Stores, open_stores
 from personal_server.cli.feed_checks import FeedComparison, check_feed, check_mailbox
 from personal_server.cli.feed_lines import (
@@ -39,7 +39,7 @@ from personal_server.cli.kept_data import open_kept_stores, settings_of_kept
 from personal_server.cli.server_settings import settings_or_exit
 from personal_server.cli.store import open_reader
 from personal_server.feeds import feed_states
-from personal_server.feeds.feed_kinds import DAV_KINDS, FOLDER_KIND, MAILBOX
+from personal_server.feeds.feed_kinds import DAV_KINDS, FOLDER_KIND, MAIL_KINDS, MAILBOX
 from personal_server.feeds.feed_ledger import SETTLED_AFTER_NS, ItemState
 from personal_server.feeds.feed_runs import RunResult
 from personal_server.feeds.feed_sentences import advice, what_to_do
@@ -131,6 +131,7 @@ def add(
 
 _ACCOUNTS = "personal_server.cli.account_feeds"
 feed.command(f"{_ACCOUNTS}:add_mailbox", name="add-mailbox")
+feed.command(f"{_ACCOUNTS}:add_jmap", name="add-jmap")
 feed.command(f"{_ACCOUNTS}:add_calendar", name="add-calendar")
 feed.command(f"{_ACCOUNTS}:add_contacts", name="add-contacts")
 feed.command(f"{_ACCOUNTS}:password", name="password")
@@ -252,8 +253,9 @@ def check(feed: str, /, *, json: Flag = False) -> int:
     with open_stores(settings, serving=False) as stores, open_reader() as reader:
         row = feed_named(stores, feed)
         zone = settings.time_zone or "UTC"
-        if row.kind == MAILBOX:
-            runs = mailbox_runs(settings, stores, ImportCommand.of(settings))
+        if row.kind in MAIL_KINDS:
+            fetches = mailbox_runs if row.kind == MAILBOX else jmap_runs
+            runs = fetches(settings, stores, ImportCommand.of(settings))
             found = check_mailbox(row, stores, reader, zone, runs)
         elif row.kind in DAV_KINDS:
             from personal_server.cli.dav_checks import check_account  # noqa: PLC0415
@@ -338,7 +340,7 @@ def _facts(
     kept: PasswordPlace | None,
 ) -> Iterator[tuple[str, object]]:
     yield "place", f"{row.place} ({row.layout})"
-    if row.kind == MAILBOX:
+    if row.kind in MAIL_KINDS:
         yield "folders", folders_of(row)
     if row.kind != FOLDER_KIND or row.layout == FolderLayout.TREE:
         yield "deleted there", deleted_there(row)
@@ -366,7 +368,7 @@ def _facts(
 
 def _result_json(result: RunResult) -> dict[str, object]:
     members: dict[str, object] = asdict(result)
-    del members["reached_ns"], members["is_fetched"]
+    del members["reached_ns"], members["is_fetched"], members["pause_seconds"]
     return members | {"connection_ids": sorted(result.connection_ids)}
 
 

@@ -17,7 +17,7 @@ from personal_server.console.feed_views import FeedList, FeedRunner, view_of_fee
 from personal_server.console.pages import Templates
 from personal_server.console.session import PageRequest, PageRoute
 from personal_server.domain.connection import Connection, ConnectionStatus
-from personal_server.feeds.feed_kinds import ADDRESS_BOOKS, CALENDARS, MAILBOX
+from personal_server.feeds.feed_kinds import ADDRESS_BOOKS, CALENDARS, JMAP, MAIL_KINDS, MAILBOX
 from personal_server.feeds.feed_sentences import UNCLEAR
 from personal_server.feeds.feed_states import SIGN_IN_REFUSED, FeedState
 from personal_server.feeds.mail_providers import Password, mail_providers
@@ -53,7 +53,7 @@ WHOSE = message(
     "You have accounts that may hold the same records. Choose the account that this fills."
 )
 _OF_SIGN_INS = frozenset({SIGN_IN_REFUSED, "sign_in_missing", "sign_in_ended"})
-_SOURCES = {MAILBOX: "mail", CALENDARS: "calendar", ADDRESS_BOOKS: "contacts"}
+_SOURCES = {MAILBOX: "mail", JMAP: "mail", CALENDARS: "calendar", ADDRESS_BOOKS: "contacts"}
 PASSWORDS: Mapping[Password, Text] = {
     Password.APP: message("needs an app password"),
     Password.OWN: message("takes the password of the account, or an app password"),
@@ -139,7 +139,7 @@ class FeedPages:
         feed = self._feed(visit)
         values: dict[str, object] = {
             "feed": view_of_feed(feed),
-            "is_mailbox": feed.kind == MAILBOX,
+            "is_mailbox": feed.kind in MAIL_KINDS,
             "accounts": feed.connection_ids,
             "csrf": visit.owner().csrf,
         }

@@ -171,6 +171,7 @@ class FeedEngine:
                 each = with_arrival(each, now_ns) if result.records_new else each
             if result.code is not None:
                 due_ns = due_after_failure(each, now_ns, chance)
+                due_ns = max(due_ns, now_ns + result.pause_seconds * NANOSECONDS)
                 return feed_states.fail(
                     each, self.holder, result.code, now_ns, due_ns, needs_owner=result.needs_owner
                 )

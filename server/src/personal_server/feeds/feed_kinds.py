@@ -10,5 +10,7 @@ from personal_server.storage import feed_rows
 
 FOLDER_KIND = feed_rows.FOLDER_KIND
 MAILBOX = "mailbox"
+JMAP = "jmap"
+MAIL_KINDS = (MAILBOX, JMAP)
 DAV_KINDS = CALENDARS, ADDRESS_BOOKS = "caldav", "carddav"
-ACCOUNT_KINDS = (MAILBOX, *DAV_KINDS)
+ACCOUNT_KINDS = (*MAIL_KINDS, *DAV_KINDS)

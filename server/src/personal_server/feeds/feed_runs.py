@@ -62,7 +62,7 @@ class RunResult:
 
     Shapes: `code` is why it failed, `needs_owner` whether it does not pass by itself; `is_fetched`
         says that it waited for a server elsewhere, so that how long it took says nothing of the
-        work that it was here.
+        work that it was here; `pause_seconds` is how long a server asked not to be asked again.
     Units: `reached_ns` by the clock of the place.
     """
 
@@ -78,6 +78,7 @@ class RunResult:
     records_deleted: int = 0
     commands: int = 0
     is_fetched: bool = False
+    pause_seconds: int = 0
     code: str | None = None
     needs_owner: bool = False
     reached_ns: int | None = None

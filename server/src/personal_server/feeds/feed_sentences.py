@@ -68,6 +68,10 @@ _BY_CODE: Mapping[str, str] = MappingProxyType(
             "No calendars or address books are at this address. Add the feed again with the"
             " address that the provider names for CalDAV or CardDAV."
         ),
+        "jmap_not_found": message(
+            "No mail is at this address over JMAP. Add the feed again with the address that the"
+            " provider names for JMAP."
+        ),
         "redirect_refused": message(
             "The server leads to another one, which would get the password. Add the feed again"
             " with the address of that server."

@@ -28,6 +28,7 @@ NEEDS_OWNER = frozenset(
         "encryption_refused",
         "redirect_refused",
         "dav_not_found",
+        "jmap_not_found",
     }
 )
 

@@ -29,7 +29,9 @@ class Password(StrEnum):
 class MailProvider:
     """A provider.
 
-    Shapes: `imap` is a host with TLS at port 993, `caldav` and `carddav` are URLs; `user` is
+    Shapes: `imap` is a host with TLS at port 993, `caldav`, `carddav` and `jmap` are URLs (of
+        the last with an API token),
+        `jmap_beside` is another name under which mails are handed out; `user` is
         `local` where the name to sign in with is what stands before the @ of an address; `help`
         is the provider's own page on passwords for programs.
     """
@@ -42,6 +44,8 @@ class MailProvider:
     user: str = "address"
     caldav: str | None = None
     carddav: str | None = None
+    jmap: str | None = None
+    jmap_beside: str | None = None
 
     @property
     def sample(self) -> str:

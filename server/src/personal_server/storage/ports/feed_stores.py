@@ -90,6 +90,10 @@ class FeedMailStore(Protocol):
         """Those that are copies of one of these mails and became a record."""
         ...
 
+    def rows_of_copies(self, feed_id: str, copies: Sequence[str]) -> list[FeedMailRow]:
+        """All that are copies of one of these mails, also those that became no record."""
+        ...
+
     def mails_by_key(self, feed_id: str, keys: Sequence[str]) -> list[FeedMailRow]:
         """Those that are one of these records, by folder."""
         ...

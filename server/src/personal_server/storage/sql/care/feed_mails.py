@@ -47,11 +47,12 @@ _GONE = (
 _FORGET = delete(FeedMailRow, FeedMailRow.feed_id, FeedMailRow.folder, FeedMailRow.uid)
 
 
-def _among(column: object, count: int) -> str:
+def _among(column: object, count: int, *, with_records: bool = True) -> str:
+    only = f" AND {FeedMailRow.record_key} <> ''" if with_records else ""
     return (
         f"SELECT {listed(FeedMailRow.table.columns)} FROM {FeedMailRow.table}"  # noqa: S608
         f" WHERE {SUBJECT} = ? AND {FeedMailRow.feed_id} = ?"
-        f" AND {column} IN ({', '.join('?' * count)}) AND {FeedMailRow.record_key} <> ''"
+        f" AND {column} IN ({', '.join('?' * count)}){only}"
         f" ORDER BY {FeedMailRow.folder}, {FeedMailRow.uid}"
     )
 
@@ -97,6 +98,10 @@ class SqlFeedMails:
         """Those that are copies of one of these mails and became a record."""
         return self._among(FeedMailRow.copy_of, feed_id, copies)
 
+    def rows_of_copies(self, feed_id: str, copies: Sequence[str]) -> list[FeedMailRow]:
+        """All that are copies of one of these mails, also those that became no record."""
+        return self._among(FeedMailRow.copy_of, feed_id, copies, with_records=False)
+
     def mails_by_key(self, feed_id: str, keys: Sequence[str]) -> list[FeedMailRow]:
         """Those that are one of these records, by folder."""
         return self._among(FeedMailRow.record_key, feed_id, keys)
@@ -121,12 +126,15 @@ class SqlFeedMails:
         self._database.let_pages_go()
         self._database.let_read_pages_go()
 
-    def _among(self, column: object, feed_id: str, values: Sequence[str]) -> list[FeedMailRow]:
+    def _among(
+        self, column: object, feed_id: str, values: Sequence[str], *, with_records: bool = True
+    ) -> list[FeedMailRow]:
         found: list[FeedMailRow] = []
         known = [each for each in values if each]
         for begin in range(0, len(known), ASKED_AT_ONCE):
             part = known[begin : begin + ASKED_AT_ONCE]
-            found += self._rows(_among(column, len(part)), (feed_id, *part))
+            statement = _among(column, len(part), with_records=with_records)
+            found += self._rows(statement, (feed_id, *part))
         return found
 
     def _rows(self, statement: str, values: Sequence[str | int]) -> list[FeedMailRow]:

@@ -1,0 +1,115 @@
+"""Where the password or token of a JMAP account goes, and where it does not."""
+
+from __future__ import annotations
+
+import socket
+
+import httpx2
+import pytest
+
+from pdpp_kernel.errors import InvalidRequest
+from pdpp_sources.dav.dav_messages import DavAsk, DavTrouble
+from personal_server.app.jmap_sign_ups import jmap_place
+from personal_server.app.jmap_wire import JmapPlace, JmapServer
+from personal_server.feeds.fetched_batches import FetchTrouble
+
+PUBLIC, PRIVATE = "93.184.216.34", "10.0.0.7"
+
+
+def server_of(place: str, asked: list[httpx2.Request]) -> JmapServer:
+    def handler(request: httpx2.Request) -> httpx2.Response:
+        asked.append(request)
+        return httpx2.Response(200, json={})
+
+    found = JmapServer.at(JmapPlace.of(place), "s3cret")
+    client = httpx2.Client(transport=httpx2.MockTransport(handler))
+    found.open_client = lambda: client
+    return found
+
+
+@pytest.mark.parametrize(
+    ("own", "url", "is_asked"),
+    [
+        ("jmaps://ada@jmap.example.org/", "https://jmap.example.org/api", True),
+        ("jmaps://ada@jmap.example.org/", "https://mail.example.org/api", True),
+        ("jmaps://ada@jmap.example.org/", "http://jmap.example.org/api", False),
+        ("jmaps://ada@jmap.example.org/", "https://jmap.example.org:8443/api", False),
+        ("jmaps://ada@jmap.example.org/", "https://example.com/api", False),
+        ("jmaps://ada@jmap.example.org/", "https://intra.example.org/api", False),
+        ("jmaps://ada@jmap.example.org/", "https://10.0.0.7/api", False),
+        ("jmaps://ada@jmap.example.org/", "https://www.fastmailusercontent.com/b", False),
+        ("jmaps://ada@api.fastmail.com/", "https://www.fastmailusercontent.com/b", True),
+        ("jmaps://ada@api.fastmail.com/", "https://fastmailusercontent.com.evil.org/b", False),
+    ],
+)
+def test_the_password_goes_to_one_owner_s_names_alone(
+    monkeypatch: pytest.MonkeyPatch, own: str, url: str, *, is_asked: bool
+) -> None:
+    def addresses(host: str, *_: object, **__: object) -> list[tuple[object, ...]]:
+        address = PRIVATE if host.startswith("intra") else PUBLIC
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, 0))]
+
+    monkeypatch.setattr(socket, "getaddrinfo", addresses)
+    asked: list[httpx2.Request] = []
+    server = server_of(own, asked)
+    if is_asked:
+        assert server.ask(DavAsk("POST", url, None, "{}")).status == 200
+        assert asked[0].url.host == PUBLIC
+    else:
+        with pytest.raises(DavTrouble) as caught:
+            server.ask(DavAsk("POST", url, None, "{}"))
+        assert caught.value.code == "redirect_refused"
+    assert len(asked) == is_asked
+
+
+def test_nothing_is_asked_that_changes_an_account() -> None:
+    asked: list[httpx2.Request] = []
+    server = server_of("jmap://ada@127.0.0.1:9/", asked)
+    for method in ("PUT", "DELETE", "PROPFIND"):
+        with pytest.raises(DavTrouble):
+            server.ask(DavAsk(method, "http://127.0.0.1:9/", None, ""))
+    assert asked == []
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        "jmap://ada@jmap.example.org/",  # without TLS, elsewhere than on this machine
+        "jmaps://ada:s3cret@jmap.example.org/",  # a password where addresses are shown
+        "jmaps://jmap.example.org/",
+        "jmaps://ada@jmap.example.org/?token=1",
+        "https://ada@jmap.example.org/",
+        "jmaps://ada@[::1/",
+    ],
+)
+def test_a_place_has_a_user_no_password_and_tls(place: str) -> None:
+    with pytest.raises(FetchTrouble):
+        JmapPlace.of(place)
+
+
+@pytest.mark.parametrize(
+    ("typed", "user", "token", "place"),
+    [
+        ("ada@example.org", None, False, "jmaps://ada%40example.org@example.org/"),
+        (
+            "ada@fastmail.com",
+            None,
+            False,
+            "jmaps+token://ada%40fastmail.com@api.fastmail.com/jmap/session",
+        ),
+        ("https://JMAP.example.org", "ada", True, "jmaps+token://ada@jmap.example.org/"),
+        ("http://127.0.0.1:8080/", "ada", False, "jmap://ada@127.0.0.1:8080/"),
+        ("http://jmap.example.org/", "ada", False, None),
+        ("https://jmap.example.org/", None, False, None),
+    ],
+)
+def test_an_account_is_found_from_what_is_typed(
+    typed: str, user: str | None, place: str | None, *, token: bool
+) -> None:
+    if place is None:
+        with pytest.raises(InvalidRequest):
+            jmap_place(typed, user, is_token=token)
+    else:
+        found = jmap_place(typed, user, is_token=token)
+        assert found.text == place
+        assert JmapPlace.of(place) == found

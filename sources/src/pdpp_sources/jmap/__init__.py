@@ -1,0 +1,1 @@
+"""Accounts of mail over JMAP, in a process without network."""

@@ -1,0 +1,104 @@
+"""A JMAP account read by a process of its own, through requests that this one sends.
+
+The process (`jmap_worker.py`) has given up the network: it names requests and parses the answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from typing import IO
+
+import msgspec
+
+from pdpp_kernel.system.confinement import MB
+from pdpp_sources.dav.dav_messages import (
+    DavAsk,
+    DavFailed,
+    DavMessage,
+    DavNext,
+    DavTrouble,
+    DavWords,
+)
+from pdpp_sources.dav.dav_process import DavWire
+from pdpp_sources.jmap.jmap_messages import (
+    MISBEHAVES,
+    JmapAnswered,
+    JmapEnd,
+    JmapReply,
+    JmapRequest,
+    MailTaken,
+    TakeMail,
+    from_jmap,
+    send_jmap,
+)
+from pdpp_sources.mailbox_messages import LARGEST_MAIL_BYTES
+from pdpp_sources.started_process import started_process
+
+WORKER = "pdpp_sources.jmap.jmap_worker"
+MEMORY_BYTES = 256 * MB
+
+
+@dataclass(slots=True)
+class JmapProcess:
+    """A process that reads an account; after the end of a block there is none.
+
+    Shapes: `_words` are those of the answer under way, where they are kept here too.
+    """
+
+    _wire: DavWire
+    _requests: IO[bytes]
+    _replies: IO[bytes]
+    _words: bytearray | None = field(default=None, init=False)
+
+    def ask(self, request: JmapRequest) -> Iterator[JmapReply]:
+        """What is answered, as it comes.  Raises: DavTrouble."""
+        with suppress(BrokenPipeError):
+            send_jmap(self._requests, request)
+        while True:
+            try:
+                message = from_jmap(self._replies)
+            except msgspec.DecodeError:
+                message = None
+            match message:
+                case None:
+                    raise DavTrouble(MISBEHAVES)
+                case DavAsk() | DavNext():
+                    with suppress(BrokenPipeError):
+                        send_jmap(self._requests, self._answer(message))
+                case JmapEnd():
+                    raise DavTrouble(message.code)
+                case JmapAnswered():
+                    return
+                case _:
+                    yield message
+
+    def mail(self, blob: str, size: int) -> tuple[bytes, MailTaken]:
+        """A mail whole, and the key of its record.  Raises: DavTrouble."""
+        self._words = bytearray()
+        try:
+            taken = [e for e in self.ask(TakeMail(blob, size)) if isinstance(e, MailTaken)]
+            if not taken:
+                raise DavTrouble(MISBEHAVES)
+            return bytes(self._words), taken[0]
+        finally:
+            self._words = None
+
+    def _answer(self, message: DavAsk | DavNext) -> DavMessage:
+        try:
+            if isinstance(message, DavAsk):
+                return self._wire.ask(message)
+            content = self._wire.words()
+        except DavTrouble as trouble:
+            return DavFailed(trouble.code)
+        if self._words is not None and len(self._words) <= LARGEST_MAIL_BYTES:
+            self._words += content
+        return DavWords(content)
+
+
+@contextmanager
+def jmap_process(wire: DavWire) -> Generator[JmapProcess]:
+    """A process that reads over requests which `wire` sends."""
+    with started_process(WORKER, MEMORY_BYTES) as process:
+        yield JmapProcess(wire, process.requests, process.replies)

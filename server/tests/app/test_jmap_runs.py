@@ -39,7 +39,7 @@ def feed_of(settings: Settings) -> Iterator[FeedOf]:
         def fed(place: str, password: str = PASSWORD, deletions: str = "keep") -> Fed:
             feed = a_feed(kind=JMAP, layout=JMAP, place=place, due_at_ns=stores.clock())
             feed_store(stores).add_feed(replace(feed, deletions=deletions))
-            FeedSecrets.of(stores).keep(feed.feed_id, password)
+            FeedSecrets.of(stores).keep(feed, password)
             importer = ImportHere.over(stores, settings)
             return Fed(stores, feed_engine(settings, stores, importer), feed.feed_id)
 

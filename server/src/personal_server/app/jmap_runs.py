@@ -22,7 +22,7 @@ from personal_server.app.jmap_wire import JmapPlace, JmapServer
 from personal_server.app.mail_batches import MailBatch
 from personal_server.app.mail_ledger import SyncPorts
 from personal_server.app.mail_parts import ENDING, MailParts
-from personal_server.app.mailbox_records import MailboxRecords
+from personal_server.app.mailbox_records import SOURCE, MailboxRecords
 from personal_server.feeds.feed_runs import FeedImporter, RunResult
 from personal_server.feeds.fetched_batches import NEEDS_OWNER, FetchedBatches, FetchTrouble
 from personal_server.storage.feed_rows import FeedRow
@@ -53,7 +53,7 @@ class JmapRuns:
             self.store,
             self.mails,
             self.records,
-            FetchedBatches(self.importer, self.staging),
+            FetchedBatches(self.importer, self.staging, SOURCE),
             MailParts(self.staging / f"{feed.feed_id}{ENDING}"),
             self.staging / feed.feed_id / "mail",
             self.reader,
@@ -82,7 +82,7 @@ class JmapRuns:
         self, feed: FeedRow, result: RunResult
     ) -> Generator[tuple[JmapProcess, JmapPlace]]:
         """What reads the account; the result counts it.  Raises: FetchTrouble, DavTrouble."""
-        place, password = JmapPlace.of(feed.place), self.secrets.password(feed.feed_id)
+        place, password = JmapPlace.of(feed.place), self.secrets.password(feed)
         if password is None:
             raise FetchTrouble("sign_in_missing")
         with closing(self.server_of(place, password)) as server:

@@ -93,10 +93,13 @@ def place_records(element: Element) -> Iterator[SourceItem]:
         yield from place_records(replace(element, value={"placeVisit": child}))
     if visit:
         location = json_values.inner(visit, "location")
+        named = _ten_millionths(location)
+        centre = None if named else _ten_millionths(visit, "center")
         yield _visit(
             (_time(span, "start"), _time(span, "end")),
-            _ten_millionths(location) or _ten_millionths(visit, "center"),
-            {
+            named,
+            ({"latitude": centre[0], "longitude": centre[1]} if centre else {})
+            | {
                 "place_name": json_values.line(location, "name"),
                 "address": json_values.text(location, "address"),
                 "place_id": json_values.line(location, "placeId"),
@@ -232,6 +235,7 @@ def _point(
 def _visit(
     span: tuple[str, str], coordinates: Position | None, facts: Data, position: int
 ) -> SourceRecord:
+    """A visit; a position that its place does not have itself stands among the facts."""
     data: Data = {
         "id": stable_id("plc", *span, facts["place_id"], repr(coordinates)),
         "started_at": span[0],

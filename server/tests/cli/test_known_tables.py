@@ -8,6 +8,8 @@ import pytest
 
 from personal_server.collecting.connections import create_connection
 from personal_server.collecting.declarations import declare
+from personal_server.collecting.ingest import ingest
+from personal_server.domain.declaration_document import parse_declaration
 from server.tests.cli.import_command.test_reported_tables import stored
 from server.tests.cli.import_machine import Machine
 
@@ -179,3 +181,56 @@ def test_what_was_sentences_is_found_by_meaning_whatever_comes_later(tmp_path: P
         (declared,) = (orjson.loads(each.raw) for each in snapshot.declarations())
     (stream,) = declared["streams"]
     assert stream["query"]["search"]["semantic_fields"] == ["Said"]
+
+
+BOOKS = "Book Id,Title,Rating\n11,Bread,4\n12,Rye,5\n"
+
+
+def _hold(machine: Machine, rows: list[dict[str, Any]]) -> None:
+    """Have the one table hold these rows instead of its own."""
+    with machine.store.snapshot() as snapshot:
+        (held,) = snapshot.stored_streams()
+        (declared,) = snapshot.declarations()
+    machine.store.delete_stream(held.connection_id, held.stream, 1)
+    streams = parse_declaration(orjson.loads(declared.raw)).streams
+    lines = [{"data": row, "emitted_at": "2026-11-22T00:00:00Z"} for row in rows]
+    ingest(
+        machine.store,
+        held.connection_id,
+        streams[held.stream],
+        lines,
+        now_ns=2,
+        new_receipt_id=lambda: "r",
+    )
+
+
+def test_rows_that_are_known_by_content_stay_so_where_a_column_could_name_them(
+    tmp_path: Path,
+) -> None:
+    machine = Machine()
+    path = tmp_path / "books.csv"
+    imported(machine, path, BOOKS)
+    assert sorted(row["id"] for row in stored(machine)) == ["11", "12"]
+    ids = ["row_11f5d3dafdf8eaef0db79654", "row_ec10b95ea1ae22c5140230fc"]
+    rows = [
+        {"id": ids[0], "Book_Id": 11, "Title": "Bread", "Rating": 3},
+        {"id": ids[1], "Book_Id": 12, "Title": "Rye", "Rating": 3},
+    ]
+    _hold(machine, rows)
+    again = imported(machine, path, BOOKS)
+    assert (again["streams"]["books"]["new"], again["streams"]["books"]["updated"]) == (0, 2)
+    assert {row["id"]: row["Rating"] for row in stored(machine)} == {ids[0]: 4, ids[1]: 5}
+
+
+def test_rows_below_padded_names_are_known_by_what_the_file_says(tmp_path: Path) -> None:
+    imported(machine := Machine(), tmp_path / "a.csv", "Day ; To ;Sum\n24 Mar 2020 ; Ann ;3\n")
+    assert [row["id"] for row in stored(machine)] == ["row_ea0bfa8bc1046f5faf6cdb1e"]
+
+
+def test_a_column_that_named_rows_goes_on_to_name_them(tmp_path: Path) -> None:
+    machine = Machine()
+    path = tmp_path / "rides.csv"
+    path.write_text("No,Town\n7,Ulm\n8,Ulm\n")
+    assert machine.run("import", path, "--key", "No")[0] == 0
+    again = imported(machine, path, "No,Town\n7,Bonn\n8,Ulm\n9,Ulm\n")
+    assert [again["streams"]["rides"][n] for n in ("new", "updated", "unchanged")] == [1, 1, 1]

@@ -46,13 +46,16 @@ class KnownTable(msgspec.Struct, array_like=True, frozen=True):
     """What is stored of a table whose next file is to be read.
 
     Shapes: `streams` have their columns by the names that files give them; `times` the field of
-        each stream that is its time. Without streams only the key and the name are given.
+        each stream that is its time; `keys` the column that names its rows, empty where they are
+        known by their content, nothing where that cannot be told. Without streams only the key and
+        the name are given.
     """
 
     connector_key: str
     name: str
     streams: dict[str, dict[str, KnownColumn]] = {}
     times: dict[str, str] = {}
+    keys: dict[str, str] = {}
 
 
 class Look(Message):
@@ -169,7 +172,8 @@ class SeenReading(Message):
     """One source, and its part of the path; `files` names what it reads.
 
     Shapes: `columns` of tables, and `full_name` with what the name of the file says of when it is;
-        other sources have none; `package` is that of the reader, if it is not ours.
+        other sources have none; `package` is that of the reader, if it is not ours; `by_recipe`
+        where a recipe reads.
     """
 
     connector_key: str
@@ -183,6 +187,7 @@ class SeenReading(Message):
     columns: list[SeenColumn] = []
     full_name: str = ""
     package: str | None = None
+    by_recipe: bool = False
 
 
 class RecipeInside(Message):

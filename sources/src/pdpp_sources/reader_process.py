@@ -73,6 +73,7 @@ from pdpp_sources.started_process import started_process
 WORKER = "pdpp_sources.reader_worker"
 RECIPES = "recipes"  # the folder of the owner's, in the data directory
 TABLES = (".csv", ".tsv", ".tab", ".json", ".jsonl", ".ndjson")
+DATABASES = (".sqlite", ".sqlite3", ".db", "/history", "/bookmarks")  # Chrome's have no endings
 MOST_ENDS = 100  # of the process, in one reading
 MOST_PLACES = 10_000
 _BUFFER_BYTES = 256 * 1024
@@ -153,7 +154,8 @@ class PathContents:
     def could_be_tables(self) -> bool:
         """Whether another source than tables reads files that could be some."""
         others = (reading.seen for reading in self.readings if not reading.seen.full_name)
-        return any(name.lower().endswith(TABLES) for seen in others for name in seen.files)
+        names = (f"/{name.lower()}" for seen in others for name in seen.files)
+        return any(name.endswith((*TABLES, *DATABASES)) for name in names)
 
 
 class ReaderProcess:

@@ -302,6 +302,7 @@ def _seen(reading: Reading) -> SeenReading:
         ],
         reading.source.full_name if isinstance(reading.source, FittedTable) else "",
         reading.source.package if isinstance(reading.source, OutsideReader) else None,
+        isinstance(reading.source, RecipeSource),
     )
 
 

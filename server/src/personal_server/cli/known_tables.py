@@ -1,13 +1,15 @@
 """Which stored table the next file of one belongs to: next month's statement, a copy, a new name.
 
 Rule: a file goes where it went before, by its name or by its very content; else to the table whose
-name differs by a date alone and which has the same columns. What a stored field is called, and how
-its column was read, stays.
+name differs by a date alone and which has the same columns. What a stored field is called, how its
+column was read, and what names its rows, stays.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import islice
 from typing import Any, cast
 
 import orjson
@@ -21,6 +23,8 @@ from personal_server.collecting.receipts import receipts_of
 from personal_server.storage.ports.whole_store import RecordStore
 
 ALIKE = 0.6
+_JUDGED = 200  # rows that are stored, for what names them
+_BY_CONTENT = re.compile(r"row_[0-9a-f]{24}(?:\.\d+)?")  # the ids of rows without a key
 COLUMN = "x_table_column"
 _OLD_TITLE = "Column "
 Columns = Mapping[str, Collection[str]]
@@ -37,18 +41,46 @@ def known_table(store: RecordStore, seen: SeenReading, facts: Data) -> KnownTabl
     digest = facts.get("sha256")
     for table in tables:
         if digest and digest in digests_of(store, table.connector_key):
-            return table
+            return with_keys(store, table)
     full_key = table_key(seen.full_name)
     same_name = [each for each in tables if each.connector_key == full_key]
     if same_name:
-        return same_name[0]
+        return with_keys(store, same_name[0])
     family = family_name(seen.full_name)
     of_family = [each for each in tables if family_name(each.name) == family]
     for table in of_family:
         if _are_alike(table, columns):
-            return table
+            return with_keys(store, table)
     if of_family and seen.full_name != family:
         return KnownTable(full_key, seen.full_name)
+    return None
+
+
+def with_keys(store: RecordStore, table: KnownTable) -> KnownTable:
+    """The table with what names its rows, as those that are stored show."""
+    keys: dict[str, str] = {}
+    key = table.connector_key
+    with store.snapshot() as snapshot:
+        own = {c.connection_id for c in snapshot.connections() if c.connector_key == key}
+        for held in snapshot.stored_streams():
+            if held.connection_id in own and held.stream in table.streams:
+                stored = snapshot.export(held.connection_id, held.stream)
+                rows = [record.data for record in islice(stored, _JUDGED)]
+                named = _key_of(rows, table.streams[held.stream])
+                keys |= {held.stream: named} if named is not None else {}
+    return replace(table, keys=keys)
+
+
+def _key_of(rows: Sequence[Mapping[str, object]], columns: Mapping[str, KnownColumn]) -> str | None:
+    """The column that names some rows, empty if their content does, `None` if neither is so."""
+    ids = [str(row["id"]) for row in rows]
+    if not ids:
+        return None
+    if all(map(_BY_CONTENT.fullmatch, ids)):
+        return ""
+    for name, column in columns.items():
+        if ids == [str(row.get(column.field)) for row in rows]:
+            return name
     return None
 
 
@@ -114,7 +146,7 @@ def _columns_declared(properties: Mapping[str, Any]) -> Iterable[tuple[str, Know
         if named is not None:
             yield str(named[0]), KnownColumn(field, str(named[1]), _kind(schema), *_unit(schema))
         elif about.startswith(_OLD_TITLE):
-            name = about.removeprefix(_OLD_TITLE).partition(", written as ")[0]
+            name = about.removeprefix(_OLD_TITLE).partition(", written as ")[0].strip()
             yield name, KnownColumn(field, None, _kind(schema), *_unit(schema))
 
 

@@ -41,6 +41,7 @@ from personal_server.collecting.declarations import declare
 from personal_server.collecting.empty_accounts import forget_if_empty
 from personal_server.collecting.imports import ImportRun, ImportTally, connection_for
 from personal_server.collecting.listed_records import ListedRecords
+from personal_server.collecting.receipts import receipts_of
 from personal_server.collecting.survey import survey
 from personal_server.domain.declaration_document import parse_declaration
 
@@ -103,8 +104,11 @@ class _PathImport:
             done = len(self.command.done.reports)
             for reading in contents.readings:
                 self._import(reading, contents)
-            for report in self.command.done.reports[done:] if known_as else ():
+            reports = self.command.done.reports[done:]
+            for report in reports if known_as else ():
                 report["known_as"] = known_as
+            if contents.could_be_tables and reports:
+                self._replace_tables(contents, reports)
             rest = UnreadFiles(self.path, contents.unread)
             if rest.files:
                 self.command.done.unread.append(rest)
@@ -133,6 +137,16 @@ class _PathImport:
         from personal_server.cli.second_look import second_look  # noqa: PLC0415
 
         return second_look(self.command, self.path, wanted, found)
+
+    def _replace_tables(self, contents: PathContents, reports: Sequence[Data]) -> None:
+        """Have the records of sources stand for those of tables that the same file was before."""
+        from personal_server.cli.repeated_files import replaced_tables  # noqa: PLC0415
+
+        if self.command.open_ports is not None:
+            with self.command.open_ports() as ports:
+                emptied = replaced_tables(ports, contents.readings[0].facts(), reports)
+            for report in reports if emptied else ():
+                report["replaced_tables"] = emptied
 
     @property
     def _name(self) -> str:
@@ -222,22 +236,40 @@ class _PathImport:
                 "connection_id": connection.connection_id,
                 "name": connection.display_name,
             }
-            whole = self.command.replaces
+            whole, repeated, again = self.command.replaces, False, dict[str, object]()
+            if accounts and (reading.seen.full_name or reading.seen.by_recipe):
+                from personal_server.cli.repeated_files import holds_nothing_else  # noqa: PLC0415
+
+                facts = [reading.facts()]
+                repeated = holds_nothing_else(ports.store, connection.connection_id, facts)
             lists = self.command.lists
             listed = ListedRecords(lists, connection.connection_id) if lists else None
             try:
                 run = ImportRun(
-                    ports, reading, connection, declaration, is_whole=whole, listed=listed
+                    ports,
+                    reading,
+                    connection,
+                    declaration,
+                    is_whole=whole,
+                    is_repeated=repeated,
+                    listed=listed,
                 )
                 tally = _run_through(run, reading.seen.begins_at, contents.total_bytes)
                 _read_texts(run, self.command.reader)
-                agreed = whole and tally.absent > 0 and may_delete(tally, self.command.yes)
+                agreed = repeated and tally.is_complete and tally.holds_any
+                if whole and tally.absent and not agreed:
+                    agreed = may_delete(tally, self.command.yes)
                 receipt = run.finish(deletes_absent=agreed)
             except Exception:
                 forget_if_empty(
                     ports.store, connection, made_since_ns=begun_ns, now_ns=ports.clock()
                 )
                 raise
+            if accounts:
+                from personal_server.cli.repeated_files import told  # noqa: PLC0415
+
+                earlier = receipts_of(ports.store, connection.connection_id)[:-1]
+                again |= told(tally, reading.facts(), earlier, replaced=repeated)
             if not tally.holds_any and forget_if_empty(
                 ports.store, connection, made_since_ns=begun_ns, now_ns=ports.clock()
             ):
@@ -245,7 +277,7 @@ class _PathImport:
         if why_new and target:
             words().print(f"  A new account, {target['name']}: {why_new}.", markup=False)
             target |= {"is_new": True, "why_new": why_new}
-        report = self._finished(reading, contents, tally, target, receipt, changed)
+        report = self._finished(reading, contents, tally, target, receipt, changed) | again
         return report if listed is None else report | {"records": listed.as_json()}
 
     def _finished(

@@ -16,8 +16,8 @@ from typing import Protocol
 from pdpp_mcp_server.commands.tables import indented, plain, words
 from pdpp_sources.common.errors import BadRecord, ExportError
 from pdpp_sources.file_names import family_name, table_key
-from pdpp_sources.reader_messages import RecipeInside
-from pdpp_sources.reader_process import PathContents, ReaderProcess, Wanted
+from pdpp_sources.reader_messages import KnownTable, RecipeInside
+from pdpp_sources.reader_process import PathContents, ProcessReading, ReaderProcess, Wanted
 from personal_server.cli.import_questions import YES, answered
 from personal_server.cli.known_tables import digests_of, is_of_columns, known_table, stored_tables
 from personal_server.cli.store import ImportOpener
@@ -125,8 +125,13 @@ def _may_be_stored(store: RecordStore, contents: PathContents) -> bool:
     paths = [contents.path, *(Path(n) for r in contents.readings for n in r.seen.files)]
     names = {name for path in paths for name in (path.stem, family_name(path.stem))}
     keys = {table_key(name) for name in names}
-    digest = contents.readings[0].facts().get("sha256") if contents.readings else None
     return any(
-        each.connector_key in keys or (digest and digest in digests_of(store, each.connector_key))
+        each.connector_key in keys or any(_holds(store, each, r) for r in contents.readings[:1])
         for each in stored_tables(store)
     )
+
+
+def _holds(store: RecordStore, table: KnownTable, reading: ProcessReading) -> bool:
+    """Whether a stored table got this very file."""
+    digest = reading.facts().get("sha256")
+    return bool(digest and digest in digests_of(store, table.connector_key))

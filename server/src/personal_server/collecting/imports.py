@@ -191,8 +191,13 @@ class ImportRun:
         declaration: SourceDeclaration,
         *,
         is_whole: bool = False,
+        is_repeated: bool = False,
         listed: ListedRecords | None = None,
     ) -> None:
+        """An import that finds out what the account has beyond a file that is read whole.
+
+        Shapes: `is_whole` where the owner says so; `is_repeated` where it got no other file.
+        """
         self._ports = ports
         self._reading = reading
         self._connection_id = connection.connection_id
@@ -214,7 +219,7 @@ class ImportRun:
             if keeps_text(stream)
         }
         is_own_table = declaration.connector_key.startswith(OWN_FILE_PREFIX)
-        is_whole_table = is_own_table and not self.start
+        is_whole_table = (is_own_table or is_repeated) and not self.start
         self._absent = (
             AbsentRecords(ports.store, connection.connection_id) if is_whole_table else None
         )
@@ -431,7 +436,7 @@ class StreamTally:
     rejected: int = 0
     new: int = 0
     moved: int = 0  # stored before, and in another thread since
-    absent: int = 0  # stored before, and not in the file; of tables of the owner's own
+    absent: int = 0  # stored before, and not in the file; of own tables, and files that came again
     deleted: int = 0  # of those
     # what became of the files that were looked at, by the word of `text_state`
     texts: dict[str, int] = field(default_factory=dict[str, int])

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import BinaryIO
 
 from pdpp_kernel.texts import plural
@@ -41,7 +41,8 @@ _SHOWN = {"mac_roman": "Mac Roman", "utf-16-le": "UTF-16", "utf-16-be": "UTF-16"
 class CsvForm:
     """How the cells of a file are written, and the names of its columns.
 
-    Shapes: `has_header` is False where no row names them; `before` counts the rows before it.
+    Shapes: `has_header` is False where no row names them; `before` counts the rows before it;
+        `written` are the names with their blanks, where they have any.
     """
 
     delimiter: str
@@ -50,6 +51,7 @@ class CsvForm:
     before: int = 0
     charset: str | None = None
     ends_lines: str = "\n"
+    written: tuple[str, ...] = ()
 
     @property
     def width(self) -> int:
@@ -98,7 +100,7 @@ def form_of(head: bytes, *, is_called_table: bool) -> CsvForm | None:
         best = _guessed(lines)
     if best is None:
         return None
-    return CsvForm(best.delimiter, best.names, best.has_header, best.before, charset, ends)
+    return replace(best, charset=charset, ends_lines=ends)
 
 
 def form_with_header(head: bytes, names: AbstractSet[str]) -> CsvForm | None:
@@ -141,7 +143,7 @@ def _named(rows: list[list[str]], delimiter: str) -> CsvForm | None:
         if after and _is_header(names) and alike >= _ALIKE * len(after):
             if any(len(row) == len(names) and _filled(row) > 1 for row in rows[:number]):
                 return None  # then those before it are rows too
-            return CsvForm(delimiter, _distinct(names), before=number)
+            return _with_header(delimiter, names, number)
     return None
 
 
@@ -174,7 +176,7 @@ def _guessed(lines: Sequence[str]) -> CsvForm | None:
         return None
     first, after = rows[begin], rows[begin + 1 :]
     if _could_name(first, after):
-        return CsvForm(delimiter, _distinct(first), before=begin)
+        return _with_header(delimiter, first, begin)
     widest = max(len(row) for row in rows)
     return CsvForm(delimiter, tuple(f"column_{n}" for n in range(1, widest + 1)), has_header=False)
 
@@ -192,7 +194,7 @@ def _ragged(lines: Sequence[str]) -> CsvForm | None:
         plain = all(n and len(n) <= _LONGEST_NAME and not _is_value(n) for n in names_in_row)
         within = sum(1 < len(row) <= len(names) for row in after)
         if len(names_in_row) > 1 and plain and after and within >= _ALIKE * len(after):
-            forms.append(CsvForm(delimiter, _distinct(names), before=begin))
+            forms.append(_with_header(delimiter, names, begin))
     return max(forms, key=lambda form_of_rows: form_of_rows.width, default=None)
 
 
@@ -208,6 +210,16 @@ def _is_value(cell: str) -> bool:
     """Whether it is a number, a day or the like; a year may be the name of a column."""
     is_year = len(cell) == 4 and cell.isdigit() and cell[:2] in ("19", "20")
     return not is_year and bool(spellings_of(cell) - {"string", "json"})
+
+
+def _with_header(delimiter: str, cells: Sequence[str], before: int) -> CsvForm:
+    """The form of rows below one of names, behind so many others."""
+    names = _distinct(cells)
+    written = tuple(
+        cell if cell.strip() == name else name for cell, name in zip(cells, names, strict=True)
+    )
+    padded = written if written != names else ()
+    return CsvForm(delimiter, names, before=before, written=padded)
 
 
 def _distinct(cells: Sequence[str]) -> tuple[str, ...]:

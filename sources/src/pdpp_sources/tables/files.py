@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -27,6 +28,7 @@ from pdpp_sources.tables.csv_file import CsvForm, charset_of, form_of, rows_of_c
 from pdpp_sources.tables.json_file import (
     JsonForm,
     form_of_json,
+    holds_more_than_lists,
     rows_of_json,
     tables_of_json,
 )
@@ -112,8 +114,10 @@ def views_of_notion(export: Export) -> list[str]:
     return [name for name, whole in wholes if whole != name and whole in names]
 
 
-def tables_of(export: Export, member: ExportMember) -> list[Table]:
-    """The tables of a file. Raises: ExportUnreadable."""
+def tables_of(
+    export: Export, member: ExportMember, stored: AbstractSet[str] = frozenset()
+) -> list[Table]:
+    """The tables of a file; `stored` are streams that are there. Raises: ExportUnreadable."""
     head = member.head()
     name = Path(_OF_NOTION.sub(".csv", member.name)).stem
     if is_database(head):
@@ -132,7 +136,10 @@ def tables_of(export: Export, member: ExportMember) -> list[Table]:
                 "This file contains no readable JSON object.",
                 "Open the file and check its content first.",
             )
-        return [Table(part, member, "json", export, json=json_form, part=part) for part in parts]
+        tables = [Table(part, member, "json", export, json=json_form, part=part) for part in parts]
+        whole = Table(name, member, "json", export, json="objects", part=name)
+        is_kept = whole.stream in stored and all(whole.stream != each.stream for each in tables)
+        return [whole] if is_kept and holds_more_than_lists(member, json_form) else tables
     form = form_of(head, is_called_table=True)
     if form is None:
         raise ExportUnreadable(
@@ -152,7 +159,9 @@ def _csv_rows(member: ExportMember, form: CsvForm) -> Iterator[TableRow | Skippe
             reason = message("the row has more cells than the header")
             yield Skipped(position_text, "bad_record", reason, position)
         else:
-            yield TableRow(position, position_text, dict(zip(form.names, row.cells, strict=False)))
+            cells = dict[str, Json](zip(form.names, row.cells, strict=False))
+            written = dict[str, Json](zip(form.written, row.cells, strict=False)) or None
+            yield TableRow(position, position_text, cells, written=written)
 
 
 def json_rows(member: ExportMember, form: JsonForm) -> Iterator[TableRow | Skipped]:

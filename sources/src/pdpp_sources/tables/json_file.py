@@ -96,6 +96,12 @@ def tables_of_json(member: ExportMember, form: JsonForm) -> tuple[JsonForm, list
     return form, []
 
 
+def holds_more_than_lists(member: ExportMember, form: JsonForm) -> bool:
+    """Whether a file has something beside its lists, which its rows as tables would lack."""
+    rows = rows_of_json(member, form) if form == "lists" else iter(())
+    return any(isinstance(row, Skipped) and row.code == "unknown_record_type" for row in rows)
+
+
 def _feature(value: Data) -> tuple[str, Data]:
     """A place of GeoJSON, or a shape: a line or an area, whose coordinates stay as they are.
 

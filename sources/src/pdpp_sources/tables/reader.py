@@ -8,6 +8,7 @@ key, time and title instead.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from datetime import tzinfo
 from pathlib import Path
@@ -131,9 +132,8 @@ class FittedTable:
         self.full_name, known_tables = name, guidance.known
         name = known_tables.name if known_tables else family_name(name)
         self.connector_key = known_tables.connector_key if known_tables else table_key(name)
-        series = series_of(
-            _tables(export), name, known_tables.streams.keys() if known_tables else frozenset()
-        )
+        stored = known_tables.streams.keys() if known_tables else frozenset[str]()
+        series = series_of(_tables(export, stored), name, stored)
         if known_tables and len(series) == len(known_tables.streams) == 1:
             series = [renamed(series[0], next(iter(known_tables.streams)))]
         self._fits = fits_of(series, guidance)
@@ -202,9 +202,10 @@ def _logs(export: Export) -> set[str]:
     return {log.name for member in export.members for log in beside(export, member)}
 
 
-def _tables(export: Export) -> list[Table]:
+def _tables(export: Export, stored: AbstractSet[str]) -> list[Table]:
     """The tables of all files, each of a name of its own; what cannot be begun is left.
 
+    Shapes: `stored` are the names of streams.
     Raises: ExportUnreadable, ExportTooCostly, if there is but one file.
     """
     tables: list[Table] = []
@@ -213,7 +214,7 @@ def _tables(export: Export) -> list[Table]:
     for member in members:
         try:
             BOOKMARK.beginning(member)
-            tables += tables_of(export, member)
+            tables += tables_of(export, member, stored)
         except (BadRecord, ExportUnreadable, MemberDamaged) as error:
             if len(members) > 1:
                 continue

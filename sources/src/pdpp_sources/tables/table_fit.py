@@ -291,10 +291,10 @@ def _fit(series: Series, guidance: Guidance) -> TableFit:
     )
     own_key = series.first.key
     own_key = own_key if any(c.source_name == own_key for c in columns) else None
-    named_key = _column_named(columns, guidance.key or own_key)
+    named_key = _column_named(columns, guidance.key)
     named_time = _column_named(columns, guidance.time)
     title = _column_named(columns, guidance.title)
-    key = named_key or next((c.name for c in columns if c.is_key), None)
+    key = named_key or _key_of(columns, guidance.known, series.stream, own_key)
     time = named_time or _time_of(columns, guidance.known, series.stream)
     if time and not any(c.name == time and c.kind in ("date", "date-time") for c in columns):
         raise BadRecord("usage", f"the column {time!r} holds no days or times")
@@ -303,6 +303,20 @@ def _fit(series: Series, guidance: Guidance) -> TableFit:
     if key != KEY_FIELD:
         columns = renamed(columns, KEY_FIELD, "column_id")
     return TableFit(series, columns, key, time, survey.has_more_columns, nested)
+
+
+def _key_of(
+    columns: Sequence[TableColumn],
+    known_table: KnownTable | None,
+    stream: str,
+    own_key: str | None,
+) -> str | None:
+    """What names the rows that are stored; else the key that the file declares, or that is seen."""
+    fields = {c.source_name: c.name for c in columns}
+    before = known_table.keys.get(stream) if known_table else None
+    if before == "" or before in fields:
+        return fields.get(before)
+    return fields.get(own_key or "") or next((c.name for c in columns if c.is_key), None)
 
 
 def _time_of(

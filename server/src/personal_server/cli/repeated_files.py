@@ -1,0 +1,121 @@
+"""Files that came before, and what an earlier version made of them.
+
+Rule: what an account holds that got nothing but these very files, and is not what they say today,
+is an earlier reading of them: it is replaced, by ordinary deletions; the account stays, with what
+apps may read. Where an account may hold something else nothing is deleted, and that everything came
+in a second time is told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from pdpp_kernel.source_item import Data
+from pdpp_mcp_server.commands.tables import words
+from personal_server.cli.known_tables import stored_tables
+from personal_server.collecting.imports import (
+    ImportPorts,
+    ImportTally,
+    StreamTally,
+    record_counts,
+)
+from personal_server.collecting.receipts import receipts_of
+from personal_server.storage.ports.whole_store import RecordStore
+
+Receipts = Sequence[Data]
+
+
+def holds_nothing_else(store: RecordStore, connection_id: str, facts: Iterable[Data]) -> bool:
+    """Whether an account holds what imports of these files brought, and no more than they say.
+
+    In: the facts of `books.csv`, of which two receipts of the account have the digest; they say 3
+    and 0 new records, and 3 are stored. Out: true.
+    Shapes: `facts` as in receipts; files of a folder are known by their size.
+    """
+    known, receipts = list(facts), receipts_of(store, connection_id)
+    if not all(any(is_of(receipt, each) for each in known) for receipt in receipts):
+        return False
+    brought: dict[str, int] = {}
+    for receipt in receipts:
+        for stream, counts in receipt["streams"].items():
+            left = counts["new"] - counts.get("deleted", 0)
+            brought[stream] = brought.get(stream, 0) + left
+    stored = record_counts(store, connection_id)
+    return any(stored.values()) and all(n <= brought.get(name, 0) for name, n in stored.items())
+
+
+def is_of(receipt: Data, facts: Data) -> bool:
+    """Whether a receipt is of these very files."""
+    named = ("sha256",) if "sha256" in facts else ("name", "files", "size_bytes")
+    return all(receipt.get(name) == facts.get(name) for name in named)
+
+
+def replaced_tables(ports: ImportPorts, facts: Data, reports: Sequence[Data]) -> list[str]:
+    """Empty the tables that were made of a file before a source knew it; their names.
+
+    In: `message_1.json`, which a table got and nothing else, and the report of its import as chats
+    of Messenger. Out: `["message_1"]`, whose one record is deleted.
+    Rule: only where the file was read to its end, and the sources have all files of the table.
+    """
+    accounts = [each["connection"]["connection_id"] for each in reports if each["connection"]]
+    is_read = any(each["read"] for report in reports for each in report["streams"].values())
+    if not is_read or any(report["unfinished"] for report in reports):
+        return []
+    store, emptied = ports.store, list[str]()
+    imported = [receipt for account in accounts for receipt in receipts_of(store, account)]
+    tables = {table.connector_key for table in stored_tables(store)}
+    with store.snapshot() as snapshot:
+        held = [each for each in snapshot.connections() if each.connector_key in tables]
+    for table in held:
+        account, got = table.connection_id, receipts_of(store, table.connection_id)
+        if account in accounts or not any(is_of(receipt, facts) for receipt in got):
+            continue
+        if holds_nothing_else(store, account, imported):
+            for stream in record_counts(store, account):
+                store.delete_stream(account, stream, ports.clock())
+            emptied.append(table.display_name or account)
+    for name in emptied:
+        words().print(
+            f"  The account {name} held what an earlier version read in this file: it was replaced "
+            "by these records. Apps that may read it find nothing there now; give them access to "
+            "the new account.",
+            markup=False,
+        )
+    return emptied
+
+
+def told(
+    tally: ImportTally, facts: Data, earlier: Receipts, *, replaced: bool
+) -> Mapping[str, object]:
+    """Say what was replaced, or came in a second time; what the report says of it.
+
+    Shapes: `earlier` are the receipts of before.
+    Out: `{"replaced": {"books": 3}}`, `{"stored_again": ["books"]}`, or nothing.
+    """
+    gone = {name: each.deleted for name, each in tally.streams.items() if each.deleted}
+    if replaced and gone:
+        shown = ", ".join(f"{count:,} of {name}" for name, count in gone.items())
+        words().print(
+            f"  An earlier version read this file differently; its records were replaced: {shown}.",
+            markup=False,
+        )
+        return {"replaced": gone}
+    names = list(_stored_again(tally.streams, facts, earlier))
+    if not names:
+        return {}
+    words().print(
+        f"  These files were imported before, and everything in {', '.join(names)} is new again: "
+        "the account now has these records twice. To begin anew: pdpp connection erase",
+        markup=False,
+    )
+    return {"stored_again": names}
+
+
+def _stored_again(
+    streams: Mapping[str, StreamTally], facts: Data, earlier: Receipts
+) -> Iterable[str]:
+    same = [each for each in earlier if is_of(each, facts)]
+    for name, tally in streams.items():
+        is_all_new = tally.new and not (tally.updated or tally.unchanged)
+        if is_all_new and any(each["streams"].get(name, {}).get("new") for each in same):
+            yield name

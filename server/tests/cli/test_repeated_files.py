@@ -1,0 +1,164 @@
+"""A file that an account got before: what an earlier version, or another key, made of it."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from pdpp_kernel.declaration import Stream
+from pdpp_kernel.source_item import stable_id
+from personal_server.collecting.connections import create_connection
+from personal_server.collecting.declarations import declare
+from personal_server.collecting.ingest import ingest
+from personal_server.collecting.receipts import ImportMemory
+from personal_server.domain.declaration_document import parse_declaration
+from server.tests.cli.import_command.test_reported_tables import stored
+from server.tests.cli.import_machine import Machine
+from server.tests.cli.test_second_look import MORE, RECIPE, RIDES
+
+CHAT = (
+    '{"participants": [{"name": "Bo"}], "messages": [{"sender_name": "Bo", "timestamp_ms": '
+    '1700000000000, "content": "\\u00c3\\u00a9"}], "title": "Bo"}'
+)
+
+
+def imported(machine: Machine, path: Path, *options: str | Path) -> dict[str, Any]:
+    code, printed = machine.run("import", path, *options)
+    assert code == 0, printed
+    return printed["imports"][0]
+
+
+def by_recipe(machine: Machine, folder: Path, recipe: str, rows: str = RIDES) -> dict[str, Any]:
+    (folder / "rides.toml").write_text(recipe)
+    (folder / "rides.csv").write_text(rows)
+    return imported(machine, folder / "rides.csv", "--recipe", folder / "rides.toml")
+
+
+OTHER_KEY = RECIPE.replace('key = ["number"]', 'key = ["began"]')
+
+
+def test_another_key_of_a_recipe_replaces_what_the_same_file_brought(tmp_path: Path) -> None:
+    machine = Machine()
+    by_recipe(machine, tmp_path, RECIPE)
+    assert "replaced" not in by_recipe(machine, tmp_path, RECIPE)
+    changed = by_recipe(machine, tmp_path, OTHER_KEY)
+    assert changed["replaced"] == {"rides": 2}
+    assert sorted(row["number"] for row in stored(machine)) == ["7", "8"]
+    again = by_recipe(machine, tmp_path, OTHER_KEY)
+    assert again["streams"]["rides"]["unchanged"] == 2
+    assert "replaced" not in again
+
+
+def test_nothing_is_deleted_where_the_account_got_other_files_too(tmp_path: Path) -> None:
+    machine = Machine()
+    by_recipe(machine, tmp_path, RECIPE)
+    by_recipe(machine, tmp_path, RECIPE, MORE)
+    changed = by_recipe(machine, tmp_path, OTHER_KEY)
+    assert changed["stored_again"] == ["rides"]
+    assert len(stored(machine)) == 5
+
+
+def test_nothing_is_deleted_where_the_account_got_more_than_its_receipts_say(
+    tmp_path: Path,
+) -> None:
+    machine = Machine()
+    by_recipe(machine, tmp_path, RECIPE)
+    with machine.store.snapshot() as snapshot:
+        (held,) = snapshot.stored_streams()
+        (declared,) = snapshot.declarations()
+    stream = parse_declaration(orjson.loads(declared.raw)).streams["rides"]
+    row = {"id": "own", "number": "9", "began": "2026-07-03T08:00:00Z", "km": 1}
+    _hold(machine, held.connection_id, stream, row)
+    assert by_recipe(machine, tmp_path, OTHER_KEY)["stored_again"] == ["rides"]
+    assert len(stored(machine)) == 5
+
+
+def test_nothing_is_deleted_where_a_row_cannot_be_read(tmp_path: Path) -> None:
+    machine = Machine()
+    rows = RIDES + "9,,5,Ulm,beyond,the,header\n"
+    by_recipe(machine, tmp_path, RECIPE, rows)
+    assert by_recipe(machine, tmp_path, OTHER_KEY, rows)["stored_again"] == ["rides"]
+
+
+def test_a_chat_that_was_one_row_of_a_table_is_replaced_by_its_messages(tmp_path: Path) -> None:
+    path = tmp_path / "message_1.json"
+    path.write_text(CHAT)
+    machine = _with_one_row(path)
+
+    again = imported(machine, path)
+
+    assert (again["connector_key"], again["replaced_tables"]) == ("meta", ["message_1"])
+    with machine.store.snapshot() as snapshot:
+        keys = sorted(each.connector_key for each in snapshot.connections())
+        counts = {each.stream: each.record_count for each in snapshot.stored_streams()}
+    assert keys == ["meta", "table-message-1"]  # what apps may read of the table is not ended
+    assert not counts.get("message_1")
+    assert [row["text"] for row in stored(machine, "messages")] == ["é"]
+    third = imported(machine, path)
+    assert not {each["new"] for each in third["streams"].values()} - {0}
+    assert "replaced_tables" not in third
+
+
+def test_a_table_that_got_another_file_too_is_left(tmp_path: Path) -> None:
+    path = tmp_path / "message_1.json"
+    path.write_text(CHAT)
+    machine = _with_one_row(path, "0" * 64)
+    assert "replaced_tables" not in imported(machine, path)
+    assert len(stored(machine, "message_1")) == 1
+
+
+@pytest.mark.parametrize(("beside", "kept"), [('"title": "Bo"', True), ('"none": []', False)])
+def test_an_object_that_was_one_row_stays_one_where_its_lists_are_not_all(
+    beside: str, kept: bool, tmp_path: Path
+) -> None:
+    path = tmp_path / "crew.json"
+    path.write_text('{"people": [{"who": "Bo"}, {"who": "Cy"}], ' + beside + "}")
+    machine = _with_one_row(path)
+    again = imported(machine, path)
+    names = sorted(row.get("who", "crew") for row in stored(machine))
+    assert names == (["crew"] if kept else ["Bo", "Cy"])
+    assert ("replaced" in again) is not kept
+
+
+def _with_one_row(path: Path, *more: str) -> Machine:
+    """A store whose table has the object of a file as one row, as on 22 November 2026.
+
+    Shapes: `more` are the digests of other files that it got.
+    """
+    machine, scratch, stream = Machine(), Machine(), path.stem
+    imported(scratch, path, "--as", "table")
+    with scratch.store.snapshot() as snapshot:
+        (declared,) = snapshot.declarations()
+    old, values = orjson.loads(declared.raw), orjson.loads(path.read_bytes())
+    form = old["streams"][0] | {"name": stream}
+    form.pop("query")
+    form["schema"]["properties"] = {"id": {"type": "string"}} | {
+        name: {"description": f"Column {name}"} for name in values
+    }
+    old["streams"], old["declaration_version"] = [form], "old"
+    declaration = declare(machine.store, old, 1).declaration
+    known = machine.store.declaration(declaration.connector_key, None)
+    random_bytes = machine.ports.random_bytes
+    account = create_connection(machine.store, known, stream, 1, random_bytes).connection_id
+    content = repr(sorted((name, str(value)) for name, value in values.items()))
+    _hold(
+        machine, account, declaration.streams[stream], {"id": stable_id("row", content), **values}
+    )
+    for digest in (hashlib.sha256(path.read_bytes()).hexdigest(), *more):
+        receipt = {
+            "name": path.name,
+            "sha256": digest,
+            "imported_at": "2026-11-22T00:00:00Z",
+            "streams": {stream: {"new": 1, "updated": 0}},
+        }
+        ImportMemory(machine.store, account, stream).finish("file", receipt, 3)
+    return machine
+
+
+def _hold(machine: Machine, connection_id: str, stream: Stream, row: dict[str, Any]) -> None:
+    line = {"data": row, "emitted_at": "2026-11-22T00:00:00Z"}
+    ingest(machine.store, connection_id, stream, [line], now_ns=2, new_receipt_id=lambda: "r")

@@ -2,7 +2,18 @@
 
 import pytest
 
-from personal_server.reading.empty_answers import MAX_NEAR, few, nearest
+from pdpp_kernel.criteria import Condition
+from pdpp_kernel.operators import Operator
+from pdpp_kernel.values import ValueKind
+from personal_server.reading.empty_answers import (
+    MAX_NEAR,
+    MAX_VALUE_CHARS,
+    few,
+    nearest,
+    visible_values,
+)
+from server.tests.resource_server.door import Door
+from server.tests.resource_server.journal import BANK, BANKING, OWNER, write
 
 PAYEES = {
     "Netflix": 12,
@@ -52,3 +63,15 @@ def test_where_there_are_few_all_are_named_the_frequent_first() -> None:
 def test_few_are_named_and_the_frequent_first() -> None:
     many = {f"shop {n}": n for n in range(1, 50)}
     assert nearest(["shop"], many) == [f"shop {n}" for n in range(49, 49 - MAX_NEAR, -1)]
+
+
+def test_values_longer_than_a_line_are_not_offered(door: Door) -> None:
+    longest = "x" * MAX_VALUE_CHARS
+    titles = ["", longest, longest + "x", "Rain"]
+    written = [{"id": f"n{n}", "title": title} for n, title in enumerate(titles)]
+    write(door.store, BANK, "entries", written, declared=BANKING)
+    (source,) = (s for s in OWNER.sources if s.order == (BANK, "entries"))
+    wanted = Condition("title", ValueKind.STRING, Operator.EQ, "Snow")
+    with door.store.snapshot() as snapshot:
+        found = visible_values(snapshot, (source,), wanted, ())
+    assert found == {"Rain": 2, longest: 1}

@@ -14,6 +14,7 @@ from personal_server.storage.ports.whole_store import RecordStore
 from server.tests.resource_server import journal
 from server.tests.resource_server.door import Door
 from server.tests.resource_server.journal import DIARY, client, stream_grant, write
+from tests.oracle.memory import MemoryStore
 from tests.properties.stores import open_store
 
 ASKED = "/v1/search?q=instrument%20ada%20played%20childhood"
@@ -72,3 +73,19 @@ def test_a_neighbour_that_is_hidden_changes_no_byte(
             grant = stream_grant(instance_ids=(DIARY,), since="2026-01-01T10:01:00Z")
             answers.append(door.get(ASKED, client(grant)).text)
     assert answers[0] == answers[1]
+
+
+def test_a_hit_tells_of_its_neighbours_in_its_conversation_and_they_are_logged(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    door = chat(MemoryStore(), monkeypatch, TALK)
+    for query in ("q=cello", "q=cello&sort=newest"):
+        reply = door.get(f"/v1/search?{query}", client(stream_grant(instance_ids=(DIARY,))))
+        (hit,) = reply.data
+        assert hit["context"]["before"]["record_id"] == "q"
+        assert hit["context"]["after"] == {"record_id": "b", "text": TALK[2]["body"]}
+        (told,) = reply.disclosed
+        assert (told.record_count, set(told.keys)) == (3, {"q", "a", "b"})
+        blind = stream_grant(instance_ids=(DIARY,), fields=("id", "body", "created_at"))
+        (alone,) = door.get(f"/v1/search?{query}", client(blind)).data
+        assert "context" not in alone

@@ -171,6 +171,20 @@ def test_what_is_no_signed_object_is_refused(bench: Bench, text: str) -> None:
     assert bench.reason(SentProof((text,), "GET", URL)) == "form"
 
 
+def test_a_proof_of_more_than_four_thousand_characters_is_refused_though_it_is_good(
+    bench: Bench,
+) -> None:
+    room = 4_096 - len(bench.sent(note="").texts[0])
+    for more in range(room // 4 * 3, room):  # three bytes are four characters
+        sent = bench.sent(note="n" * more)
+        if len(sent.texts[0]) > 4_096:
+            assert bench.reason(sent) == "form"
+            break
+        bench.admit(sent)
+    else:
+        pytest.fail("no proof was long enough")
+
+
 def test_two_headers_are_refused_and_none(bench: Bench) -> None:
     (text,) = bench.sent().texts
     assert bench.reason(SentProof((text, text), "GET", URL)) == "header"

@@ -17,6 +17,7 @@ from personal_server.storage.ports.snapshots import READ_DEADLINE_SECONDS, ReadS
 from server.tests.resource_server.door import Door, Reply
 from server.tests.resource_server.journal import (
     DIARY,
+    LETTERS,
     NARROW,
     client,
     furnished,
@@ -103,6 +104,32 @@ def test_some_words_follow_those_that_hold_all(door: Door) -> None:
     door.ports.rankings.forget()
     again = ask(door, f"q=chain%20zinc%20mixers&limit=1&cursor={cursor}")
     assert again.data == second.data
+
+
+def test_near_words_are_logged_of_every_account_that_was_searched_for_them(door: Door) -> None:
+    write(door.store, DIARY, "entries", [entry("r1", "Remailer", "a chain")])
+    reply = ask(door, "q=remialer%20chain")
+    told = [(each.source.connection_id, each.record_count) for each in reply.disclosed]
+    # the hit, that nothing held what was written, and where it was looked for in vain
+    assert sorted(told) == [(DIARY, 0), (DIARY, 1), (LETTERS, 0)]
+    (elsewhere,) = [e for e in reply.disclosed if e.source.connection_id == LETTERS]
+    assert elsewhere.fields == ("title", "body")
+    plain = ask(door, "q=remailer%20chain")
+    assert [(e.source.connection_id, e.record_count) for e in plain.disclosed] == [(DIARY, 1)]
+
+
+def test_a_search_that_was_relaxed_leaves_in_longer_steps(
+    door: Door, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[bool] = []
+
+    def leaves_at(*_: object, is_relaxed: bool) -> None:
+        asked.append(is_relaxed)
+
+    monkeypatch.setattr("personal_server.reading.search.leaves_at", leaves_at)
+    ask(door, "q=rain")
+    ask(door, "q=quokka%20llama%20zebra")
+    assert asked == [False, True]
 
 
 @pytest.mark.parametrize(("held", "kind"), [(98, "exact"), (99, "estimated")])

@@ -10,7 +10,7 @@ from pdpp_kernel.errors import PersonalServerError
 from personal_server.consent.credentials import secret_hash
 from personal_server.domain.authority import ReadingBudget, SourceId
 from personal_server.domain.grant import Grant, StreamGrant, render_grant
-from personal_server.reading.tokens import TokenHolder, TokenResolver, TokenState
+from personal_server.reading.tokens import TokenHolder, TokenResolver, TokenState, TokenUses
 from personal_server.storage.authorization_rows import (
     FamilyRow,
     GrantRow,
@@ -287,3 +287,26 @@ def test_what_a_token_is_for_goes_on_with_it() -> None:
     found = resolver(token_row(), family_row(), grant).resolve(bearer(TOKEN))
     assert (found.resource, found.expires_at_ns) == ("https://me.example/mcp", NOW + HOUR)
     assert (found.package_id, found.connection_id, found.lineage) == (None, None, "grt_0")
+
+
+def test_uses_are_noted_in_memory_and_a_first_one_is_written_before_the_others() -> None:
+    known = token_row(last_used_at_ns=NOW)
+    new = token_row(token_hash=b"n" * 32)
+    store = filled(known, new)
+    uses = TokenUses(store)
+
+    def written() -> dict[bytes, int | None]:
+        with store.read() as reader:
+            return {row.token_hash: row.last_used_at_ns for row in reader.rows(TokenRow)}
+
+    uses.note(known, NOW + 5)
+    uses.flush_first()
+    assert written() == {known.token_hash: NOW, new.token_hash: None}
+    uses.note(new, NOW + 6)
+    uses.flush_first()
+    assert written() == {known.token_hash: NOW + 5, new.token_hash: NOW + 6}
+    uses.note(known, NOW + 7)
+    uses.flush_first()
+    assert written()[known.token_hash] == NOW + 5
+    uses.flush()
+    assert written()[known.token_hash] == NOW + 7

@@ -5,6 +5,7 @@ Source: docs/backup.md.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -23,6 +24,12 @@ from personal_server.app.backups import (
 )
 from personal_server.app.moves import move
 from personal_server.app.stores import open_stores
+from personal_server.configuration_file import (
+    configuration_path,
+    keep_values,
+    read_configuration,
+    write_configuration,
+)
 from personal_server.granting.audit import SERVER
 from personal_server.granting.pauses import close_after_restore
 from personal_server.settings import Settings
@@ -44,6 +51,8 @@ from personal_server.upkeep.backups import (
 from personal_server.upkeep.ledger import NAME as LEDGER
 from personal_server.upkeep.ledger import Entry, add_to_ledger, read_ledger
 from personal_server.upkeep.sealing import is_sealed
+
+_PLAIN = re.compile(r"[A-Za-z0-9_+/-]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,9 +105,12 @@ def restore_backup(
         _refuse_code(files / DATABASE)
         unpacked = replace(settings, data_dir=files, database_url=None)
         (files / DATABASE).rename(unpacked.database_path)
+        clients = _clients_in(files, is_proven=bool(signer))
+        revived = _revive(unpacked, path, manifest, ledger, is_proven=bool(signer))
         restored = replace(
-            _revive(unpacked, path, manifest, ledger, is_proven=bool(signer)),
+            revived,
             ledger=ledger_path is not None,
+            credentials={**revived.credentials, "clients": clients},
         )
         _refuse_foreign_schema(unpacked.database_path, scratch / "empty.sqlite3")
         add_to_ledger(files / LEDGER, ledger.values())
@@ -163,6 +175,23 @@ def _leave_out_credentials(writer: AuthorizationWriter) -> None:
     writer.change(OwnerRow, [OwnerRow.password_hash.to(None)])
     writer.delete(PasskeyRow)
     writer.delete(IntrospectionClientRow)
+
+
+def _clients_in(files: Path, *, is_proven: bool) -> int:
+    """How many clients the configuration sets up, which the consent page says of them.
+
+    One of unknown origin is written anew, with what is none.  Raises: StorageUnavailable.
+    """
+    found = read_configuration(files)
+    if found is None or is_proven:
+        return 0 if found is None else len(found.clients)
+    if not _PLAIN.fullmatch(found.subject_id):
+        raise _tampered()
+    kept = {"time_zone": found.time_zone, "language": found.language}
+    configuration_path(files).unlink()
+    write_configuration(files, found.subject_id)
+    keep_values(files, {name: text for name, text in kept.items() if _PLAIN.fullmatch(text or "")})
+    return len(found.clients)
 
 
 def _refuse_code(database: Path) -> None:

@@ -252,16 +252,17 @@ def _wanted(signer: str | None, *, unsigned: bool) -> str | None:
 
 
 _CREDENTIALS = {
-    "passwords": "password",
-    "passkeys": "passkey",
-    "resource_servers": "credential of a resource server",
+    "passwords": ("password",),
+    "passkeys": ("passkey",),
+    "resource_servers": ("credential of a resource server", "credentials of resource servers"),
+    "clients": ("client in config.toml", "clients in config.toml"),
 }
 
 
 def _tell_credentials(found: Restored) -> None:
     """Say what signs somebody in that came back, or did not."""
     counts = found.credentials.items()
-    what = ", ".join(counted(count, _CREDENTIALS[name]) for name, count in counts if count)
+    what = ", ".join(counted(count, *_CREDENTIALS[name]) for name, count in counts if count)
     if what and found.is_proven:
         words().print(f"Restored with it: {what}. Change them if you changed them since.")
     elif what:

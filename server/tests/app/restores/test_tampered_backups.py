@@ -16,10 +16,12 @@ import pytest
 from personal_server.app.backups import BackupOrder, make_backup, verify_backup
 from personal_server.app.restores import Restored, restore_backup
 from personal_server.app.stores import open_stores
+from personal_server.configuration_file import configuration_path, read_configuration
 from personal_server.settings import Settings
 from personal_server.storage.authorization_rows import OwnerRow
 from personal_server.upkeep.backup_signatures import BackupSigner
 from personal_server.upkeep.backups import (
+    CONFIGURATION,
     DATABASE,
     MANIFEST,
     NOBODY,
@@ -83,17 +85,26 @@ def _content(tar: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
 def with_database(backup: Path, *statements: str) -> Path:
     """A backup of somebody who changed the database, and signed that with a key of their own."""
 
-    def change(members: Members) -> None:
+    def run(content: bytes) -> bytes:
         path = backup.with_name("changed.sqlite3")
-        path.write_bytes(members[DATABASE])
+        path.write_bytes(content)
         connection = apsw.Connection(str(path))
         for statement in statements:
             connection.execute(statement)  # pyright: ignore[reportUnknownMemberType]
         connection.close()
-        members[DATABASE] = path.read_bytes()
+        return path.read_bytes()
+
+    return with_file(backup, DATABASE, run)
+
+
+def with_file(backup: Path, name: str, change_file: Callable[[bytes], bytes]) -> Path:
+    """A backup of somebody who changed a file, and signed that with a key of their own."""
+
+    def change(members: Members) -> None:
+        content = members[name] = change_file(members[name])
         manifest: dict[str, Any] = orjson.loads(members[MANIFEST])
-        new = BackupFile(DATABASE, len(members[DATABASE]), sha256(members[DATABASE]).hexdigest())
-        files = [each for each in manifest["files"] if each["name"] != DATABASE]
+        new = BackupFile(name, len(content), sha256(content).hexdigest())
+        files = [each for each in manifest["files"] if each["name"] != name]
         manifest["files"] = [{"name": new.name, "size_bytes": new.size_bytes, "sha256": new.sha256}]
         manifest["files"] += files
         members[MANIFEST] = orjson.dumps(manifest)
@@ -140,6 +151,53 @@ def test_what_no_server_of_ours_writes_is_refused_and_never_run(
         restore(with_database(backup, statement))
     assert "no server of ours writes" in str(refused.value)
     assert list((backup.parent / "back").iterdir()) == []
+
+
+CLIENTS = {
+    "table": 'time_zone = "Europe/Rome"\n{}[[clients]]\nclient_id = "c"\nclient_name = "C"\n'
+    'redirect_uris = ["https://evil.example/cb"]\n',
+    "inline": 'clients = [{{client_id = "c", client_name = "", redirect_uris = ["https://e.x"]}}]\n{}',
+    "in a value": '{}language = """en"\n[[clients]]\nclient_id = "c\\""""\n',
+}
+
+
+@pytest.mark.parametrize("form", CLIENTS)
+def test_a_client_that_somebody_planted_is_not_set_up_here(backup: Path, form: str) -> None:
+    """The consent page would say of it that its owner set it up on this server."""
+    planted = with_file(
+        backup, CONFIGURATION, lambda content: CLIENTS[form].format(content.decode()).encode()
+    )
+    found = restore(planted)
+    assert found.credentials["clients"] == (0 if form == "in a value" else 1)
+    kept = read_configuration(backup.parent / "back")
+    assert kept is not None
+    assert (kept.clients, kept.language) == ((), None)
+    assert kept.time_zone == ("Europe/Rome" if form == "table" else None)
+
+
+def test_who_names_the_signer_keeps_the_clients_of_the_file(tmp_path: Path, backup: Path) -> None:
+    settings = Settings(data_dir=tmp_path / "data")
+    with configuration_path(settings.data_dir).open("a") as file:
+        file.write('[[clients]]\nclient_id = "c"\nclient_name = "C"\nredirect_uris = []\n')
+    with open_stores(settings, serving=False) as stores:
+        make_backup(stores, settings, BackupOrder(tmp_path / "b.pdpp"))
+    restored = restore(tmp_path / "b.pdpp", signer_of(backup))
+    kept = read_configuration(backup.parent / "back")
+    assert kept is not None
+    assert (restored.credentials["clients"], len(kept.clients)) == (1, 1)
+
+
+def test_a_file_with_holes_is_not_filled(backup: Path) -> None:
+    """A few bytes would say that they are four exabytes."""
+    sparse = {"major": "0", "minor": "1", "size": str(1 << 62), "map": "0,1", "name": CONFIGURATION}
+    member = tarfile.TarInfo(CONFIGURATION)
+    member.size = 1
+    member.pax_headers = {f"GNU.sparse.{name}": value for name, value in sparse.items()}
+    target = backup.with_name("holes.pdpp")
+    with tarfile.open(target, "w", format=tarfile.PAX_FORMAT) as tar:
+        tar.addfile(member, io.BytesIO(b"a"))
+    with pytest.raises(BackupRefused):
+        verify_backup(target, None)
 
 
 HASH = "$argon2id$planted"

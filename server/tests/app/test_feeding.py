@@ -395,7 +395,7 @@ def test_an_import_that_hangs_is_ended_with_all_that_it_started(
     child = int((tmp_path / "child").read_text())
     until(lambda: not is_alive(child))
     with pytest.raises(FetchTrouble):  # nothing that was fetched counts as stored
-        FetchedBatches(slow, tmp_path).take(a_feed(), "mail", path, RunResult())
+        FetchedBatches(slow, tmp_path, "mail").take(a_feed(), "mail", path, RunResult())
     assert (
         slow("fee_1", WantedImport([path], tmp_path))["error"]["code"] == TOO_SLOW
     )  # its lock is free

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import sys
 import textwrap
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -30,7 +32,9 @@ class PlainConsole(Console):
     """A console whose words name each command as it works here; foreign `Text` stays as it is."""
 
     def print(self, *objects: Any, **options: Any) -> None:
-        """Print, as rich does."""
+        """Print, as rich does; what nobody reads is not made."""
+        if self.quiet:
+            return
         super().print(*(spelled(e) if isinstance(e, str) else e for e in objects), **options)
 
     def render(
@@ -52,8 +56,13 @@ def console(stream: TextIO | None = None) -> Console:
 
 
 def words() -> Console:
-    """The console for words: standard error."""
-    return console(sys.stderr)
+    """The console for words: standard error; one that is silent where there is none."""
+    return _silent() if sys.stderr is None else console(sys.stderr)
+
+
+@cache
+def _silent() -> Console:
+    return PlainConsole(file=io.StringIO(), quiet=True)
 
 
 def plain(text: object) -> Text:

@@ -18,14 +18,24 @@ from typing import NoReturn
 from pdpp_kernel.system.confinement import end_with
 from pdpp_mcp_server.commands.exits import exit_code_of
 from pdpp_sources.started_process import STARTS
+from personal_server.cli import report_texts
 from personal_server.cli.import_command import FormatOptions, ProgramOptions, import_command
 from personal_server.cli.owner_zone import ConfiguredZone
 from personal_server.cli.store import open_imports, open_reader
+from personal_server.domain import language_model
 from personal_server.feeds.wanted_imports import WantedImport, unpacked
 from personal_server.settings import become
+from personal_server.storage.sql.migrations import known_steps
 
-# The reader of every import parses mail and looks for readers of other packages.
-_PRELOADED = email.parser, importlib.metadata, importlib.resources.readers
+# What readers and imports come to need, so that all of them share it.
+_PRELOADED = (
+    email.parser,
+    importlib.metadata,
+    importlib.resources.readers,
+    report_texts,
+    language_model,
+    known_steps(),
+)
 
 
 def main(files: Sequence[int], _seconds: float, _memory_bytes: int) -> NoReturn:
@@ -43,6 +53,7 @@ def main(files: Sequence[int], _seconds: float, _memory_bytes: int) -> NoReturn:
     for file, stream in ((replies, sys.stdout), (nowhere, sys.stderr)):
         os.dup2(file, stream.fileno())
         os.close(file)
+    sys.stderr = None  # so that no words are made for it
     opened = partial(open_imports, takes_little=True)
     code = run_import(import_command(opened, open_reader, ConfiguredZone()), wanted)
     sys.stdout.flush()

@@ -13,10 +13,17 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 
-from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    Progress,
+    ProgressColumn,
+    TextColumn,
+    TimeRemainingColumn,
+)
 
 from pdpp_kernel.errors import PersonalServerError
-from pdpp_kernel.source_declaration import OWN_FILE_PREFIX
+from pdpp_kernel.source_declaration import OWN_FILE_PREFIX, SourceDeclaration
 from pdpp_kernel.source_item import Data
 from pdpp_kernel.texts import CatalogueText, message, parse_text, text_of
 from pdpp_mcp_server.commands.failures_shown import Failure, failure_of, print_failure
@@ -39,11 +46,17 @@ from personal_server.cli.unread_files import UnreadFiles, print_unread
 from personal_server.collecting.accounts_of_source import accounts_of
 from personal_server.collecting.declarations import declare
 from personal_server.collecting.empty_accounts import forget_if_empty
-from personal_server.collecting.imports import ImportRun, ImportTally, connection_for
+from personal_server.collecting.imports import (
+    ImportPorts,
+    ImportRun,
+    ImportTally,
+    connection_for,
+)
 from personal_server.collecting.listed_records import ListedRecords
 from personal_server.collecting.receipts import receipts_of
 from personal_server.collecting.survey import survey
 from personal_server.domain.declaration_document import parse_declaration
+from personal_server.storage.ports.whole_store import RecordStore
 
 ShowPlace = Callable[[int], None]
 EXAMPLE_ZONE = "Europe/Berlin"
@@ -220,7 +233,7 @@ class _PathImport:
                 reading = reading.looked_again(known)
                 changed = changed_kinds(known, reading.seen)
             begun_ns = ports.clock()
-            declaration = declare(ports.store, reading.seen.declaration, begun_ns).declaration
+            declaration = _declared(ports, reading.seen.declaration, begun_ns)
             account, why_new = self.command.account, ""
             accounts = accounts_of(ports.store, declaration.connector_key)
             if account is None and accounts:
@@ -307,6 +320,19 @@ class _PathImport:
         return report | ({"receipt": receipt} if receipt else {})
 
 
+def _declared(ports: ImportPorts, content: Data, now_ns: int) -> SourceDeclaration:
+    """What a feed brings batch by batch is declared once."""
+    known = declared_already(ports.store, content) if ports.is_fed else None
+    return known or declare(ports.store, content, now_ns).declaration
+
+
+def declared_already(store: RecordStore, content: Data) -> SourceDeclaration | None:
+    """The declaration, where it is to the letter the current one: a server has laid it out."""
+    declaration = parse_declaration(content)
+    current = store.declaration(declaration.connector_key, None)
+    return declaration if current and current.digest == declaration.digest else None
+
+
 def _heading(reading: ProcessReading) -> str:
     """What is read, and why it is known to be that."""
     title, why = str(reading.seen.declaration["display"]["name"]), reading.seen.why
@@ -340,11 +366,9 @@ def _run_through(run: ImportRun, first: int, total_bytes: int) -> ImportTally:
 def _read_texts(run: ImportRun, reader: ReaderProcess) -> None:
     """Read what the files say that came with the records, and show how many were read."""
     count = TextColumn("  reading the text of attached files: {task.completed:,.0f}")
-    bar = Progress(count, console=words(), transient=True, disable=not words().is_terminal)
     try:
-        with bar:
-            task = bar.add_task("", total=None, visible=False)
-            run.read_texts(reader, lambda done: bar.update(task, completed=done, visible=True))
+        with _bar(count, total=None) as show_count:
+            run.read_texts(reader, show_count)
     except KeyboardInterrupt:
         words().print(
             "  The import was interrupted. All records are stored, some without "
@@ -356,16 +380,19 @@ def _read_texts(run: ImportRun, reader: ReaderProcess) -> None:
 
 @contextmanager
 def progress(first: int, total_bytes: int, start: int = 0) -> Generator[ShowPlace]:
-    """A bar on standard error, and what moves it; nothing is drawn where nobody watches."""
-    bar = Progress(
-        TextColumn("  "),
-        BarColumn(),
-        DownloadColumn(),
-        TimeRemainingColumn(),
-        console=words(),
-        transient=True,
-        disable=not words().is_terminal,
-    )
-    with bar:
-        task = bar.add_task("", total=total_bytes - first, completed=max(0, start - first))
-        yield lambda position: bar.update(task, completed=position - first)
+    """A bar on standard error, and what moves it."""
+    columns = (TextColumn("  "), BarColumn(), DownloadColumn(), TimeRemainingColumn())
+    with _bar(*columns, total=total_bytes - first, done=max(0, start - first)) as show_place:
+        yield lambda position: show_place(position - first)
+
+
+@contextmanager
+def _bar(*columns: ProgressColumn, total: int | None, done: int = 0) -> Generator[ShowPlace]:
+    """One that is seen once its end is known or it moves; none where nobody watches."""
+    console = words()
+    if not console.is_terminal:
+        yield lambda _: None
+        return
+    with Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task("", total=total, completed=done, visible=total is not None)
+        yield lambda place: bar.update(task, completed=place, visible=True)

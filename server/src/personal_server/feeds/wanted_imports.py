@@ -29,8 +29,11 @@ def packed(wanted: WantedImport, environment: Mapping[str, str]) -> bytes:
 
 def unpacked(sent: bytes) -> tuple[WantedImport, dict[str, str]]:
     """What was packed."""
-    return msgspec.msgpack.decode(sent, type=tuple[WantedImport, dict[str, str]], dec_hook=_path_of)
+    return _DECODER.decode(sent)
 
 
 def _path_of(kind: Callable[[str], Path], text: str) -> Path:
     return kind(text)
+
+
+_DECODER = msgspec.msgpack.Decoder(tuple[WantedImport, dict[str, str]], dec_hook=_path_of)

@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+import base64
 import imaplib
+import json
+import random
+import socket
+import threading
+from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
+from urllib.request import Request, urlopen
 
 import pytest
 
@@ -14,9 +23,11 @@ from personal_server.app.feeding import feed_engine, feed_store, jmap_runs
 from personal_server.app.stores import open_stores
 from personal_server.cli.feed_checks import FeedComparison, check_mailbox
 from personal_server.feeds.feed_kinds import JMAP
-from personal_server.feeds.feed_runs import RunResult
+from personal_server.feeds.feed_runs import PutOff, RunResult
+from personal_server.feeds.fetched_batches import FetchedBatches
 from personal_server.feeds.wanted_imports import WantedImport
 from personal_server.settings import Settings
+from personal_server.storage.feed_rows import FOLLOW, FeedRow
 from server.tests.app.importing_here import ImportHere
 from server.tests.app.test_feeding import Fed, a_mail, aged, an_mbox
 from server.tests.cli.import_machine import shared_reader
@@ -52,11 +63,16 @@ def cyrus() -> Iterator[CyrusServer]:
         yield found
 
 
-def by_itself(fed: Fed) -> RunResult:
-    """A run that nobody asked for."""
+def again(fed: Fed) -> None:
+    """The feed is due, whatever ended the last run."""
     feed_store(fed.stores).change_feed(
         fed.feed_id, lambda feed: replace(feed, state="waiting", holder=None)
     )
+
+
+def by_itself(fed: Fed) -> RunResult:
+    """A run that nobody asked for."""
+    again(fed)
     result = fed.engine.run(fed.feed_id)
     assert result is not None
     return result
@@ -105,4 +121,193 @@ def test_an_account_that_was_imported_before_has_nothing_new_and_stays_current(
     moved = by_itself(fed)
     assert (moved.code, moved.records_new) == (None, 1)
     assert fed.held() == {"messages": 31}
+    assert compared(fed, settings).differences == []
+
+
+def held(fed: Fed) -> Counter[tuple[str, str, tuple[str, ...]]]:
+    """The mails that the records hold: subject, mailbox, labels."""
+    found: Counter[tuple[str, str, tuple[str, ...]]] = Counter()
+    with fed.stores.records.snapshot() as snapshot:
+        for account in fed.feed.connection_ids:
+            for record in snapshot.export(account, "messages"):
+                labels: Any = record.data.get("labels") or ()
+                words = tuple(sorted(str(each) for each in labels))
+                found[str(record.data["subject"]), str(record.data["mailbox"]), words] += 1
+    return found
+
+
+_take = FetchedBatches.take
+
+
+def killed_after(
+    batches: FetchedBatches, feed: FeedRow, name: str, path: Path, result: RunResult
+) -> None:
+    """What is stored stays, and nothing is written of it."""
+    _take(batches, feed, name, path, result)
+    raise PutOff
+
+
+@dataclass
+class CutWire:
+    """A wire to a server that is cut once so many bytes came over it; never, where it is none."""
+
+    to: int
+    port: int = 0
+    left: int | None = None
+    _listener: socket.socket = field(init=False)
+
+    def start(self) -> None:
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self._listener.getsockname()[1]
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def stop(self) -> None:
+        self._listener.close()
+
+    def _accept(self) -> None:
+        with suppress(OSError):
+            while True:
+                near, _ = self._listener.accept()
+                threading.Thread(target=self._join, args=(near,), daemon=True).start()
+
+    def _join(self, near: socket.socket) -> None:
+        with near, socket.create_connection(("127.0.0.1", self.to)) as far:
+            there = threading.Thread(target=self._carry, args=(near, far, False), daemon=True)
+            there.start()
+            self._carry(far, near, True)
+            there.join()
+
+    def _carry(self, source: socket.socket, sink: socket.socket, is_counted: bool) -> None:
+        with suppress(OSError):
+            while chunk := source.recv(4_096):
+                if is_counted and self.left is not None:
+                    self.left -= len(chunk)
+                    if self.left < 0:
+                        break
+                sink.sendall(chunk)
+        for each in (source, sink):
+            with suppress(OSError):
+                each.shutdown(socket.SHUT_RDWR)
+
+
+@pytest.fixture
+def wire(cyrus: CyrusServer) -> Iterator[CutWire]:
+    found = CutWire(cyrus.http)
+    found.start()
+    yield found
+    found.stop()
+
+
+_LABELS = {"$flagged": "Starred", "$answered": "Answered", "$forwarded": "Forwarded"}
+
+
+def in_account(cyrus: CyrusServer, user: str) -> Counter[tuple[str, str, tuple[str, ...]]]:
+    """What is there, as a plain client of JMAP is told it, each mail in its first folder."""
+    signed = base64.b64encode(f"{user}:{PASSWORD}".encode()).decode()
+
+    def asked(name: str, **members: object) -> dict[str, Any]:
+        body = {
+            "using": ["urn:ietf:params:jmap:core", "urn:ietf:params:jmap:mail"],
+            "methodCalls": [[name, {"accountId": user, **members}, "c"]],
+        }
+        request = Request(
+            f"http://127.0.0.1:{cyrus.http}/jmap/",
+            json.dumps(body).encode(),
+            {"Content-Type": "application/json", "Authorization": f"Basic {signed}"},
+        )
+        with urlopen(request) as answer:  # noqa: S310 (on loopback)
+            return json.load(answer)["methodResponses"][0][1]
+
+    boxes = {each["id"]: each for each in asked("Mailbox/get", ids=None)["list"]}
+    ids = asked("Email/query", filter=None, limit=4_000)["ids"]
+    wanted = ["subject", "mailboxIds", "keywords"]
+    found: Counter[tuple[str, str, tuple[str, ...]]] = Counter()
+    for each in asked("Email/get", ids=ids, properties=wanted)["list"]:
+        inside = [boxes[name] for name in each["mailboxIds"]]
+        names = [
+            "INBOX" if box["role"] == "inbox" else box["name"]
+            for box in inside
+            if box["role"] not in ("junk", "trash")
+        ]
+        keywords: list[str] = [one for one in each["keywords"] if one != "$seen"]
+        words = [_LABELS.get(one, one) for one in keywords]
+        words += [] if "$seen" in each["keywords"] else ["Unread"]
+        if names:
+            first = min(names, key=lambda name: (name != "INBOX", name))
+            found[each["subject"], first, tuple(sorted(words))] += 1
+    return found
+
+
+def edited(client: imaplib.IMAP4, chance: random.Random, number: int, folders: list[str]) -> None:
+    """One edit of the account, as its owner's own mail program makes them."""
+    kind = chance.choice(("new", "new", "mark", "mark", "move", "copy", "delete", "folder"))
+    name = chance.choice(folders)
+    count = int(client.select(f'"{name}"')[1][0] or 0)
+    if kind == "new" or (kind != "folder" and not count):
+        put(client, name, range(number, number + 1))
+        return
+    if kind == "folder":
+        own = [each for each in folders if each.startswith("F")]
+        if number % 3 and own:
+            client.select("INBOX")
+            gone = chance.choice(own)
+            folders.remove(gone)
+            if number % 3 == 1:
+                client.rename(gone, f"F{number}")
+                folders.append(f"F{number}")
+            else:
+                client.delete(gone)
+        else:
+            client.create(f"F{number}")
+            folders.append(f"F{number}")
+        return
+    which = str(chance.randrange(1, count + 1))
+    if kind == "mark":
+        sign = chance.choice("+-")
+        client.store(which, f"{sign}FLAGS", chance.choice((r"(\Seen)", r"(\Flagged later)")))
+    elif kind == "copy":
+        client.copy(which, chance.choice(folders))
+    else:
+        if kind == "move":
+            client.copy(which, chance.choice(folders))
+        client.store(which, "+FLAGS", r"(\Deleted)")
+        client.expunge()
+
+
+@needs_cyrus
+@pytest.mark.parametrize(
+    ("edits", "seed"), [(30, 1), pytest.param(1_000, 2, marks=pytest.mark.long)]
+)
+def test_after_random_edits_and_cuts_the_records_are_those_of_the_account(
+    cyrus: CyrusServer,
+    wire: CutWire,
+    settings: Settings,
+    feed_of: FeedOf,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    edits: int,
+    seed: int,
+) -> None:
+    chance, user = random.Random(seed), f"eve{edits}"
+    fed = feed_of(f"jmap://{user}@127.0.0.1:{wire.port}/", deletions=FOLLOW)
+    folders = ["INBOX", "Archive", "Junk", "Sent"]
+    cuts = kills = 0
+    with cyrus.signed_in(user) as client:
+        for number in range(edits):
+            edited(client, chance, number, folders)
+            if number % 10 != 9:
+                continue
+            with monkeypatch.context() as patch:
+                if chance.random() < 0.3:
+                    patch.setattr(FetchedBatches, "take", killed_after)
+                wire.left = chance.choice((None, chance.randrange(6_000)))
+                again(fed)
+                result = fed.engine.run(fed.feed_id)
+                cuts += result is not None and result.code == "mailbox_unreachable"
+                kills += result is None
+                wire.left = None
+        codes = [by_itself(fed).code for _ in range(3)]
+        assert codes == [None] * 3
+        assert held(fed) == in_account(cyrus, user)
+    print(f"{edits} edits, {cuts} cuts, {kills} kills, {fed.held()}")
     assert compared(fed, settings).differences == []

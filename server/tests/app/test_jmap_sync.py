@@ -11,11 +11,21 @@ import pytest
 
 from personal_server.app import jmap_sync
 from personal_server.feeds.feed_states import FeedState
+from personal_server.feeds.fetched_batches import FetchedBatches
 from personal_server.settings import Settings
 from personal_server.storage.feed_rows import FOLLOW
 from server.tests.app.jmap_double import Args, Bends, JmapDouble, jmap_double
-from server.tests.app.test_feeding import Fed, a_mail
-from server.tests.app.test_jmap_runs import FeedOf, by_itself, compared, feed_of, settings
+from server.tests.app.test_feeding import a_mail
+from server.tests.app.test_jmap_runs import (
+    FeedOf,
+    again,
+    by_itself,
+    compared,
+    feed_of,
+    held,
+    killed_after,
+    settings,
+)
 
 __all__ = ["feed_of", "settings"]
 SECOND_NS = 1_000_000_000
@@ -26,18 +36,6 @@ _LABELS = {"$flagged": "Starred", "$answered": "Answered", "$forwarded": "Forwar
 def double() -> Iterator[JmapDouble]:
     with jmap_double() as found:
         yield found
-
-
-def held(fed: Fed) -> Counter[tuple[str, str, tuple[str, ...]]]:
-    """The mails that the records hold: subject, mailbox, labels."""
-    found: Counter[tuple[str, str, tuple[str, ...]]] = Counter()
-    with fed.stores.records.snapshot() as snapshot:
-        for account in fed.feed.connection_ids:
-            for record in snapshot.export(account, "messages"):
-                labels: Any = record.data.get("labels")
-                words = tuple(sorted(map(str, labels or ())))
-                found[str(record.data["subject"]), str(record.data["mailbox"]), words] += 1
-    return found
 
 
 def there(double: JmapDouble) -> Counter[tuple[str, str, tuple[str, ...]]]:
@@ -99,19 +97,31 @@ def edited(double: JmapDouble, chance: random.Random, number: int) -> None:
     ("edits", "seed"), [(60, 1), pytest.param(1_000, 2, marks=pytest.mark.long)]
 )
 def test_after_random_edits_and_cuts_the_records_are_those_of_the_account(
-    double: JmapDouble, feed_of: FeedOf, settings: Settings, *, edits: int, seed: int
+    double: JmapDouble,
+    feed_of: FeedOf,
+    settings: Settings,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    edits: int,
+    seed: int,
 ) -> None:
     chance = random.Random(seed)
     double.most_objects, double.most_calls = 7, 1
-    fed = feed_of(double.place, deletions=FOLLOW)
+    fed, ends = feed_of(double.place, deletions=FOLLOW), Counter[str | None]()
     for number in range(edits):
         edited(double, chance, number)
         if number % 10 == 9:
             double.forgets = chance.random() < 0.1
-            double.bends = Bends(cut_at=double.requests + chance.randrange(1, 12))
-            by_itself(fed)
+            double.bends = Bends(cut_at=double.requests + chance.randrange(1, 24))
+            with monkeypatch.context() as patch:
+                if chance.random() < 0.3:
+                    patch.setattr(FetchedBatches, "take", killed_after)
+                again(fed)
+                result = fed.engine.run(fed.feed_id)
+            ends[None if result is None else result.code] += 1
             edited(double, chance, edits + number)
             double.bends = Bends()
+    print(f"{edits} edits, runs ended {dict(ends)}, {fed.held()}")
     codes = [by_itself(fed).code for _ in range(4)]
     assert codes[1:] == [None] * 3
     assert held(fed) == there(double)

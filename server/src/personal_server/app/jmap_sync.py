@@ -64,7 +64,7 @@ MOST_BESIDE = 10_000
 """Mails that a mailbox may list beyond those that its server counts in it."""
 COMPARED_EVERY_NS = 24 * 3600 * NANOSECONDS
 _Reply = TypeVar("_Reply", bound=JmapMessage)
-TOO_LARGE, NO_MAIL = "too_large", "not_a_mail"
+TOO_LARGE = "too_large"
 
 
 class _LookAgain(Exception):
@@ -450,7 +450,6 @@ class JmapSync:
         else:
             batch.add(number_of(head.email), content, head.labels)
             self.result.new += 1
-            code = None if key else NO_MAIL
         batch.rows += self._rows(head, mailboxes, key, code)
 
     def _import(self, batch: MailBatch) -> None:

@@ -137,7 +137,7 @@ class EmailSeen(JmapMessage):
 
 
 class MailTaken(JmapMessage):
-    """The key of the record of a mail, empty where it will have none; or why it was not taken."""
+    """The key of the record of a mail, or why it was not taken."""
 
     key: str
     code: str | None

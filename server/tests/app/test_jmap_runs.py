@@ -18,13 +18,17 @@ from urllib.request import Request, urlopen
 
 import pytest
 
+from pdpp_kernel.errors import InvalidState
+from personal_server.app.account_sign_ups import StoredSignUps
 from personal_server.app.feed_secrets import FeedSecrets
 from personal_server.app.feeding import feed_engine, feed_store, jmap_runs
 from personal_server.app.stores import open_stores
 from personal_server.cli.feed_checks import FeedComparison, check_mailbox
-from personal_server.feeds.feed_kinds import JMAP
+from personal_server.feeds.feed_kinds import JMAP, MAILBOX
 from personal_server.feeds.feed_runs import PutOff, RunResult
+from personal_server.feeds.feed_states import FeedState
 from personal_server.feeds.fetched_batches import FetchedBatches
+from personal_server.feeds.wanted_accounts import WantedAccount
 from personal_server.feeds.wanted_imports import WantedImport
 from personal_server.settings import Settings
 from personal_server.storage.feed_rows import FOLLOW, FeedRow
@@ -306,8 +310,45 @@ def test_after_random_edits_and_cuts_the_records_are_those_of_the_account(
                 cuts += result is not None and result.code == "mailbox_unreachable"
                 kills += result is None
                 wire.left = None
+        again(fed)
+        fed.run()  # its owner wants what went deleted, though it is more than half
         codes = [by_itself(fed).code for _ in range(3)]
         assert codes == [None] * 3
         assert held(fed) == in_account(cyrus, user)
     print(f"{edits} edits, {cuts} cuts, {kills} kills, {fed.held()}")
     assert compared(fed, settings).differences == []
+
+
+@needs_cyrus
+def test_an_account_is_signed_in_to_on_a_page_and_its_mailboxes_chosen(
+    cyrus: CyrusServer, settings: Settings
+) -> None:
+    with cyrus.signed_in("grace") as client:
+        put(client, "INBOX", range(3))
+        put(client, "Work", range(3, 5))
+    wanted = WantedAccount(
+        address="grace@example.org",
+        password="open sesame 42",
+        kinds=frozenset({MAILBOX}),
+        jmap=f"http://127.0.0.1:{cyrus.http}/",
+        user="grace",
+    )
+    with open_stores(settings, serving=False) as stores:
+        sign_ups = StoredSignUps(stores)
+        tried = len(cyrus.sign_ins)
+        with pytest.raises(InvalidState) as refused:
+            sign_ups.add(wanted)
+        assert refused.value.members["feed_code"] == "sign_in_refused"
+        assert cyrus.sign_ins[tried:] == ["open sesame 42"]
+        assert feed_store(stores).feeds() == []
+        (feed,) = sign_ups.add(replace(wanted, password=PASSWORD))
+        assert (feed.kind, feed.state) == (JMAP, FeedState.PAUSED)
+        usual = [(each.name, each.mails) for each in sign_ups.folders(feed) if each.is_usual]
+        assert usual[0] == ("INBOX", 3)
+        assert ("Work", 2) in usual
+        sign_ups.choose(feed, ["Work"], FOLLOW)
+        engine = feed_engine(settings, stores, ImportHere.over(stores, settings))
+        fed = Fed(stores, engine, feed.feed_id)
+        by_itself(fed)
+        assert fed.held() == {"messages": 2}
+        assert sign_ups.items(feed) == 2

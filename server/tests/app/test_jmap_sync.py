@@ -122,8 +122,9 @@ def test_after_random_edits_and_cuts_the_records_are_those_of_the_account(
             edited(double, chance, edits + number)
             double.bends = Bends()
     print(f"{edits} edits, runs ended {dict(ends)}, {fed.held()}")
-    codes = [by_itself(fed).code for _ in range(4)]
-    assert codes[1:] == [None] * 3
+    again(fed)
+    fed.run()  # its owner wants what went deleted, though it is more than half
+    assert [by_itself(fed).code for _ in range(3)] == [None] * 3
     assert held(fed) == there(double)
     assert compared(fed, settings).differences == []
 

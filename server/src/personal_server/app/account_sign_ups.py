@@ -9,9 +9,11 @@ Source: docs/contract/feeds.md 8, 8.1 and 10.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from threading import BoundedSemaphore, Timer
+from typing import TYPE_CHECKING
 
 from pdpp_kernel.errors import InvalidRequest, InvalidState, PersonalServerError
 from pdpp_kernel.texts import Text, message
@@ -38,6 +40,7 @@ from personal_server.feeds.feed_kinds import (
     ADDRESS_BOOKS,
     CALENDARS,
     DAV_KINDS,
+    JMAP,
     MAIL_KINDS,
     MAILBOX,
 )
@@ -55,6 +58,9 @@ from personal_server.feeds.oauth_providers import add_command, oauth_of
 from personal_server.feeds.wanted_accounts import SeenFolder, WantedAccount
 from personal_server.storage.feed_rows import FEED_ID, FOLLOW, KEEP, FeedRow
 from personal_server.storage.sql.care.feed_mails import SqlFeedMails
+
+if TYPE_CHECKING:
+    from personal_server.app.jmap_wire import JmapPlace
 
 LOOK_SECONDS = 30.0
 LOOKS_AT_ONCE = 2
@@ -200,7 +206,7 @@ def dav_place(
 
 def new_mailbox(
     address: str,
-    place: MailPlace,
+    place: MailPlace | JmapPlace,
     *,
     name: str | None = None,
     account: str | None = None,
@@ -210,11 +216,12 @@ def new_mailbox(
     state: str = FeedState.WAITING,
 ) -> NewFeed:
     """The feed of a mailbox, called after its address."""
+    kind = MAILBOX if isinstance(place, MailPlace) else JMAP
     return NewFeed(
         name=name or address,
-        kind=MAILBOX,
+        kind=kind,
         place=place.text,
-        layout=MAILBOX,
+        layout=kind,
         account=account,
         every_seconds=every_seconds,
         deletions=deletions,
@@ -306,7 +313,13 @@ class StoredSignUps:
         provider = mail_providers().get(wanted.provider) or provider_of(address)
         new: list[NewFeed] = []
         mailbox: MailPlace | None = None
-        if MAILBOX in wanted.kinds:
+        jmap: JmapPlace | None = None
+        if MAILBOX in wanted.kinds and wanted.jmap:
+            from personal_server.app.jmap_sign_ups import jmap_place  # noqa: PLC0415 (few do)
+
+            jmap = jmap_place(wanted.jmap, wanted.user or address, is_token=wanted.token)
+            new.append(new_mailbox(address, jmap, state=FeedState.PAUSED))
+        elif MAILBOX in wanted.kinds:
             mailbox = mailbox_place(
                 address,
                 host=wanted.host,
@@ -321,7 +334,9 @@ class StoredSignUps:
                 new.append(new_dav(kind, dav_place(kind, url, user, provider)))
         self._require_new(new)
         if mailbox is not None:
-            self._folders(mailbox, mailbox.sign_in(wanted.password))
+            self._looked(partial(folders_at, mailbox, mailbox.sign_in(wanted.password)))
+        if jmap is not None:
+            self._looked(_look_over_jmap(jmap, wanted.password))
         return self._kept(new, wanted.password)
 
     def folders(self, feed: FeedRow) -> list[SeenFolder]:
@@ -331,13 +346,13 @@ class StoredSignUps:
         """
         if feed_states.is_refused(feed):
             raise _refusal(SIGN_IN_REFUSED)
-        place = MailPlace.of(feed.place)
+        secrets = FeedSecrets.of(self.stores)
         try:
-            sign_in = place.sign_in_of(feed, FeedSecrets.of(self.stores))
+            look = _look_at(feed, secrets)
         except FetchTrouble as trouble:
             raise _refusal(trouble.code) from None
         try:
-            return self._folders(place, sign_in)
+            return self._looked(look)
         except InvalidState as error:
             if error.members.get("feed_code") == SIGN_IN_REFUSED:
                 feed_store(self.stores).change_feed(feed.feed_id, feed_states.refuse_look)
@@ -409,15 +424,34 @@ class StoredSignUps:
             raise
         return kept
 
-    def _folders(self, place: MailPlace, sign_in: SignIn) -> list[SeenFolder]:
+    def _looked(self, look: Callable[[], list[SeenFolder]]) -> list[SeenFolder]:
         if not _looks.acquire(blocking=False):
             raise InvalidState("Another sign-in is under way. Try again in half a minute.")
         try:
-            return folders_at(place, sign_in)
+            return look()
         except FetchTrouble as trouble:
             raise _refusal(trouble.code) from None
         finally:
             _looks.release()
+
+
+def _look_at(feed: FeedRow, secrets: FeedSecrets) -> Callable[[], list[SeenFolder]]:
+    """What lists the folders of a mailbox.  Raises: FetchTrouble."""
+    if feed.kind != JMAP:
+        place = MailPlace.of(feed.place)
+        return partial(folders_at, place, place.sign_in_of(feed, secrets))
+    from personal_server.app.jmap_wire import JmapPlace  # noqa: PLC0415 (few do)
+
+    password = secrets.password(feed)
+    if password is None:
+        raise FetchTrouble("sign_in_missing")
+    return _look_over_jmap(JmapPlace.of(feed.place), password)
+
+
+def _look_over_jmap(place: JmapPlace, password: str) -> Callable[[], list[SeenFolder]]:
+    from personal_server.app.jmap_sign_ups import mailboxes_at  # noqa: PLC0415 (few do)
+
+    return partial(mailboxes_at, place, password)
 
 
 def _refusal(code: str) -> InvalidState:

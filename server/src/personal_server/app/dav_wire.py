@@ -150,7 +150,7 @@ class AskedServer:
     """One account's server, asked over one connection.
 
     Units: `received` and `sent` are bytes of headers and bodies, `requests` counts those sent.
-    Shapes: `open_client` makes what sends them, once.
+    Shapes: `open_client` makes what sends them, once; an answer takes at most `answer_seconds`.
     """
 
     methods: ClassVar[frozenset[str]] = METHODS
@@ -160,7 +160,8 @@ class AskedServer:
     misbehaves: ClassVar[str] = MISBEHAVES
     place: AskedPlace
     password: str = field(repr=False)
-    open_client: Callable[[], httpx2.Client] = field(default_factory=lambda: _client, repr=False)
+    open_client: Callable[[], httpx2.Client] = field(default_factory=lambda: client_of, repr=False)
+    answer_seconds: float = ANSWER_SECONDS
     requests: int = 0
     received: int = 0
     sent: int = 0
@@ -271,8 +272,8 @@ class AskedServer:
             extensions={**extensions, "trace": self._timed.trace},
         )
         self.sent += len(body) + _size(built.headers)
-        self._until = time.monotonic() + ANSWER_SECONDS
-        self._timed.begin(ANSWER_SECONDS)
+        self._until = time.monotonic() + self.answer_seconds
+        self._timed.begin(self.answer_seconds)
         response = client.send(built, stream=True)
         self.received += _size(response.headers)
         self._response, self._answered = response, 0
@@ -331,11 +332,12 @@ def basic(user: str, password: str) -> str:
     return f"Basic {base64.b64encode(f'{user}:{password}'.encode()).decode()}"
 
 
-def _client() -> httpx2.Client:
+def client_of(silence_seconds: float = SILENCE_SECONDS) -> httpx2.Client:
+    """What sends requests over one connection; a server that is silent so long is gone."""
     return httpx2.Client(
         trust_env=False,
         follow_redirects=False,
-        timeout=SILENCE_SECONDS,
+        timeout=silence_seconds,
         verify=ssl.create_default_context(),
         limits=httpx2.Limits(max_connections=1),
     )

@@ -5,14 +5,23 @@ Source: docs/contract/feeds.md 8, 8.1 and 13.
 
 from __future__ import annotations
 
+from contextlib import closing
+from functools import partial
+
 from pdpp_kernel.errors import InvalidRequest
-from personal_server.app.account_sign_ups import NewFeed
-from personal_server.app.jmap_wire import JmapPlace
-from personal_server.feeds.feed_kinds import JMAP
-from personal_server.feeds.feed_schedule import USUAL_EVERY_SECONDS
+from pdpp_sources.dav.dav_messages import DavTrouble
+from pdpp_sources.jmap.jmap_messages import AskMailboxes, BeginJmap, MailboxSeen
+from pdpp_sources.jmap.jmap_process import jmap_process
+from personal_server.app.dav_wire import client_of
+from personal_server.app.jmap_mailboxes import fetched_of, paths_of
+from personal_server.app.jmap_wire import JmapPlace, JmapServer
+from personal_server.app.mailbox_folders import order_of
 from personal_server.feeds.fetched_batches import FetchTrouble
 from personal_server.feeds.mail_providers import provider_of
-from personal_server.storage.feed_rows import KEEP
+from personal_server.feeds.wanted_accounts import SeenFolder
+
+LOOK_SECONDS = 10.0
+"""In which each request of a look is answered."""
 
 
 def jmap_place(typed: str, user: str | None = None, *, is_token: bool = False) -> JmapPlace:
@@ -44,23 +53,22 @@ def jmap_place(typed: str, user: str | None = None, *, is_token: bool = False) -
         ) from None
 
 
-def new_jmap(
-    place: JmapPlace,
-    *,
-    name: str | None = None,
-    account: str | None = None,
-    every_seconds: int = USUAL_EVERY_SECONDS,
-    deletions: str = KEEP,
-    chosen: tuple[str, ...] = (),
-) -> NewFeed:
-    """The feed of an account, called after its user."""
-    return NewFeed(
-        name=name or place.user,
-        kind=JMAP,
-        place=place.text,
-        layout=JMAP,
-        account=account,
-        every_seconds=every_seconds,
-        deletions=deletions,
-        chosen=chosen,
+def mailboxes_at(place: JmapPlace, password: str) -> list[SeenFolder]:
+    """Sign in once and list the mailboxes, those that are fetched first.  Raises: FetchTrouble."""
+    server = JmapServer.at(place, password)
+    server.answer_seconds = LOOK_SECONDS
+    server.open_client = partial(client_of, LOOK_SECONDS)
+    try:
+        with closing(server), jmap_process(server) as process:
+            for _ in process.ask(BeginJmap(place.url, None)):
+                pass
+            asked = process.ask(AskMailboxes(None))
+            listed = [each for each in asked if isinstance(each, MailboxSeen)]
+    except DavTrouble as trouble:
+        raise FetchTrouble(trouble.code) from None
+    paths = paths_of(listed)
+    usual = fetched_of(listed, paths, ())
+    ordered = sorted(
+        listed, key=lambda each: (each.mailbox not in usual, order_of(paths[each.mailbox]))
     )
+    return [SeenFolder(paths[each.mailbox], each.mails, each.mailbox in usual) for each in ordered]

@@ -179,14 +179,15 @@ def add_jmap(
         keep (records of mails that are deleted there stay here) or follow (they are deleted here
         too). Default: asked at a terminal, else keep.
     """
-    from personal_server.app.jmap_sign_ups import jmap_place, new_jmap  # noqa: PLC0415 (few do)
+    from personal_server.app.jmap_sign_ups import jmap_place  # noqa: PLC0415 (few do)
 
     options = options or AccountOptions()
     try:
         place = jmap_place(account, user, is_token=token)
     except InvalidRequest as error:
         raise _usage(error, "--user ada@example.org") from None
-    feed = new_jmap(
+    feed = new_mailbox(
+        place.user,
         place,
         name=options.name,
         account=options.connection,

@@ -119,6 +119,8 @@ class FeedPages:
             user=(visit.value("user") or "").strip(),
             caldav=(visit.value("caldav") or "").strip(),
             carddav=(visit.value("carddav") or "").strip(),
+            jmap=(visit.value("jmap") or "").strip(),
+            token=visit.value("token") is not None,
         )
         try:
             added = self.sign_ups().add(wanted)
@@ -266,4 +268,4 @@ class FeedPages:
 def _is_choosing(feed: FeedRow) -> bool:
     """Whether its folders are to be chosen before it runs for the first time."""
     is_new = feed.succeeded_at_ns is None and feed.code in (None, SIGN_IN_REFUSED)
-    return feed.kind == MAILBOX and feed.state == FeedState.PAUSED and is_new
+    return feed.kind in MAIL_KINDS and feed.state == FeedState.PAUSED and is_new

@@ -17,7 +17,9 @@ class WantedAccount:
     """An account with its password, as typed: what is empty, its provider tells.
 
     Shapes: `kinds` are those of feeds (`mailbox`, `caldav`, `carddav`); `provider` is an id of
-        `mail_providers`, empty where the address tells it; `host` is of the mailbox.
+        `mail_providers`, empty where the address tells it; `host` is of the mailbox; `jmap` is an
+        address by which mail is fetched over JMAP in the place of IMAP, `token` says that the
+        password is an API token.
     """
 
     address: str
@@ -29,6 +31,8 @@ class WantedAccount:
     user: str = ""
     caldav: str = ""
     carddav: str = ""
+    jmap: str = ""
+    token: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,19 +8,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
-
-from rich.progress import (
-    BarColumn,
-    DownloadColumn,
-    Progress,
-    ProgressColumn,
-    TextColumn,
-    TimeRemainingColumn,
-)
 
 from pdpp_kernel.errors import PersonalServerError
 from pdpp_kernel.source_declaration import OWN_FILE_PREFIX, SourceDeclaration
@@ -365,9 +356,8 @@ def _run_through(run: ImportRun, first: int, total_bytes: int) -> ImportTally:
 
 def _read_texts(run: ImportRun, reader: ReaderProcess) -> None:
     """Read what the files say that came with the records, and show how many were read."""
-    count = TextColumn("  reading the text of attached files: {task.completed:,.0f}")
     try:
-        with _bar(count, total=None) as show_count:
+        with _bar() as show_count:
             run.read_texts(reader, show_count)
     except KeyboardInterrupt:
         words().print(
@@ -381,18 +371,14 @@ def _read_texts(run: ImportRun, reader: ReaderProcess) -> None:
 @contextmanager
 def progress(first: int, total_bytes: int, start: int = 0) -> Generator[ShowPlace]:
     """A bar on standard error, and what moves it."""
-    columns = (TextColumn("  "), BarColumn(), DownloadColumn(), TimeRemainingColumn())
-    with _bar(*columns, total=total_bytes - first, done=max(0, start - first)) as show_place:
+    with _bar(total_bytes - first, max(0, start - first)) as show_place:
         yield lambda position: show_place(position - first)
 
 
-@contextmanager
-def _bar(*columns: ProgressColumn, total: int | None, done: int = 0) -> Generator[ShowPlace]:
-    """One that is seen once its end is known or it moves; none where nobody watches."""
-    console = words()
-    if not console.is_terminal:
-        yield lambda _: None
-        return
-    with Progress(*columns, console=console, transient=True) as bar:
-        task = bar.add_task("", total=total, completed=done, visible=total is not None)
-        yield lambda place: bar.update(task, completed=place, visible=True)
+def _bar(total: int | None = None, done: int = 0) -> AbstractContextManager[ShowPlace]:
+    """That of bytes, or of texts whose number nobody knows; none where nobody watches."""
+    if not words().is_terminal:
+        return nullcontext(lambda _: None)
+    from personal_server.cli.import_bars import import_bar  # noqa: PLC0415 (at a terminal)
+
+    return import_bar(total, done)

@@ -8,7 +8,6 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from email import message_from_bytes
 from email.errors import MessageError
 from email.message import Message
 from email.policy import compat32
@@ -19,6 +18,7 @@ from pdpp_sources.common.html_text import read_html
 from pdpp_sources.common.text import decoded_as_named, one_line, printable
 from pdpp_sources.mail.addresses import Address, parse_addresses
 from pdpp_sources.mail.encoded_words import decode_words
+from pdpp_sources.mail.message_tree import message_of
 from pdpp_sources.mail.raw_headers import (
     decoded_raw,
     plainly_decoded,
@@ -64,6 +64,7 @@ class Headers:
             # an exporter quoted the line as if it stood in a text
             self._quoted.setdefault(name.lstrip(">"), self._written[name])
         self._values: dict[str, list[str]] = {}
+        self._addresses: dict[str, tuple[Address, ...]] = {}
 
     def __contains__(self, name: str) -> bool:
         return name in self._written or name in self._quoted
@@ -75,7 +76,8 @@ class Headers:
 
     def raw(self, name: str) -> str:
         """The first value as it stands, unfolded."""
-        return next(iter(self._all(name)), "")
+        values = self._all(name)
+        return values[0] if values else ""
 
     def identity(self, name: str) -> str:
         """The same as it identifies a message, whatever is learned about reading its letters."""
@@ -85,9 +87,13 @@ class Headers:
         """The first value for a person to read."""
         return one_line(decode_words(self.raw(name)), 2000)
 
-    def addresses(self, name: str) -> list[Address]:
+    def addresses(self, name: str) -> tuple[Address, ...]:
         """Everybody named in all headers of that name; an entry may name no address."""
-        return [address for value in self._all(name) for address in parse_addresses(value)]
+        found = self._addresses.get(name)
+        if found is None:
+            each = (address for value in self._all(name) for address in parse_addresses(value))
+            found = self._addresses[name] = tuple(each)
+        return found
 
     def _all(self, name: str) -> list[str]:
         values = self._values.get(name)
@@ -196,7 +202,7 @@ class MailText:
         self._raw = raw
         large = len(raw) > _LARGE_BYTES
         lean = _BASE64.sub(self._placed, raw) if large else raw
-        self.message = message_from_bytes(without_stray_lines(lean), policy=compat32)
+        self.message = message_of(without_stray_lines(lean))
 
     def decoded(self, payload: object) -> bytes | None:
         """The bytes that a payload stands for, if it is such a line."""
@@ -275,7 +281,7 @@ def _misnamed(message: Message) -> list[Message] | None:
     content = _content(message)
     for boundary in _boundaries(message, content):
         head = b'Content-Type: multipart/mixed; boundary="' + boundary + b'"\n\n'
-        parsed = message_from_bytes(head + content, policy=compat32)
+        parsed = message_of(head + content)
         if parsed.is_multipart():
             return _inner(parsed)
     return None
@@ -367,7 +373,7 @@ def ends_early(raw: bytes) -> bool:
     blank = _BLANK_LINE.search(raw)
     if blank is None:
         return True
-    head = message_from_bytes(raw[: blank.end()], policy=compat32)
+    head = message_of(raw[: blank.end()])
     length = str(head.get("content-length", "")).strip()
     if length.isdecimal() and len(length) < _LONGEST_NUMBER:
         return len(raw) - blank.end() < int(length)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from email import message_from_bytes
-from email.policy import compat32
 from functools import partial
 from pathlib import PurePosixPath
 
@@ -70,6 +68,7 @@ from pdpp_sources.mail.message import (
     body_of,
     ends_early,
 )
+from pdpp_sources.mail.message_tree import message_of
 from pdpp_sources.mail.raw_headers import without_stray_lines
 from pdpp_sources.mail.threads import thread_of
 
@@ -360,7 +359,7 @@ def mail_record_id(raw: bytes) -> str:
     """
     blank = _BLANK_LINE.search(raw)
     head = without_stray_lines(raw[: blank.end()] if blank else raw)
-    return _record_id(Headers(message_from_bytes(head, policy=compat32)), raw)
+    return _record_id(Headers(message_of(head)), raw)
 
 
 def _record_id(headers: Headers, raw: bytes) -> str:

@@ -43,7 +43,8 @@ def test_many_texts_side_by_side_are_told_as_each_alone() -> None:
     at_once = list(LanguageBatches(read_model()).classify([*map(content_of, texts)]))
     assert [code for code, _ in at_once] == [code for code, _ in alone]
     assert [sure for _, sure in at_once] == pytest.approx([sure for _, sure in alone])
-    assert list(IDENTIFIER.classify_all(texts)) == alone
+    assert list(IDENTIFIER.classify_all(texts, 1_000_000)) == alone
+    assert list(IDENTIFIER.classify_all(texts, 0)) == at_once
 
 
 def test_no_feature_holds_what_stands_between_texts() -> None:

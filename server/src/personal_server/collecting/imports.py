@@ -37,6 +37,7 @@ from personal_server.collecting.receipts import ImportMemory
 from personal_server.collecting.threads import BatchThreads
 from personal_server.domain.connection import Connection, ConnectionStatus
 from personal_server.domain.stored import CollectionRun, RunStatus
+from personal_server.domain.text_language import take_room
 from personal_server.storage.ports.whole_store import RecordStore
 
 BATCH_RECORDS = 2_000
@@ -199,6 +200,8 @@ class ImportRun:
         Shapes: `is_whole` where the owner says so; `is_repeated` where it got no other file.
         """
         self._ports = ports
+        if ports.batch_parts == 1:
+            take_room()
         self._reading = reading
         self._connection_id = connection.connection_id
         self._declaration = declaration

@@ -27,9 +27,8 @@ if TYPE_CHECKING:
 
 _MOST_STATES, _MOST_WEIGHTS = 8_192, 8_192
 """How many are kept: some 300 bytes each."""
-# Looking at texts side by side takes a third of the time, where there are several; what it needs
-# takes as long to read as asking about many one by one.
-_SEVERAL, _MANY = 64, 4_000
+_SEVERAL = 64
+"""Looking at texts side by side takes a third of the time, where there are several."""
 _ONCE = math.log1p(1) / STEPS
 
 
@@ -79,10 +78,13 @@ class LanguageModel:
         self._weights = lru_cache(_MOST_WEIGHTS)(kept.weights)
         self._columns_of = kept.columns_of
 
-    def classify_all(self, texts: Sequence[str]) -> Iterable[tuple[str, float]]:
-        """The same of many texts, in less time where so many were asked about."""
+    def classify_all(self, texts: Sequence[str], many: int) -> Iterable[tuple[str, float]]:
+        """The same of several texts, in less time once `many` were asked about.
+
+        What that needs takes as long to read as asking about some thousand one by one.
+        """
         self._asked += len(texts)
-        if len(texts) < _SEVERAL or self._asked < _MANY:
+        if len(texts) < _SEVERAL or self._asked < many:
             return map(self.classify, texts)
         if self._batches is None:
             from personal_server.domain.language_batches import (  # noqa: PLC0415 (reads numpy)

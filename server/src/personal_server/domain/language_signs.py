@@ -27,8 +27,11 @@ _LEAST_CONFIDENCE = 0.45
 _UNCLEAR = ""
 
 
-def languages_of(heads: Iterable[str]) -> dict[str, str | None]:
-    """For each of some beginnings of texts the name of a stemmer, `None` where there is none."""
+def languages_of(heads: Iterable[str], many: int) -> dict[str, str | None]:
+    """For each of some beginnings of texts the name of a stemmer, `None` where there is none.
+
+    After so `many` the model looks at those of one call side by side.
+    """
     languages, unclear = dict[str, str | None](), dict[str, str]()
     for head in heads:
         words = head.lower().split()
@@ -41,7 +44,7 @@ def languages_of(heads: Iterable[str]) -> dict[str, str | None]:
             IDENTIFIER,
         )
 
-        answers = IDENTIFIER.classify_all([*unclear.values()])
+        answers = IDENTIFIER.classify_all([*unclear.values()], many)
         for head, (code, confidence) in zip(unclear, answers, strict=True):
             sure = confidence >= _LEAST_CONFIDENCE
             languages[head] = STEMMERS.get(code) if sure else USUAL_LANGUAGE

@@ -34,6 +34,7 @@ from personal_server.domain.stored import (
     Collection,
     CollectionRun,
     EmbeddingProgress,
+    IncomingBlob,
     Rebuild,
     RecordWrite,
     Rejection,
@@ -336,6 +337,15 @@ class MemoryStore:
             state.uploads[connection_id, blob_id] = upload
             state.blobs[blob_id] = content
             return upload, known is None
+
+    def receive_blobs(
+        self, connection_id: str, blobs: Iterable[IncomingBlob], now_ns: int
+    ) -> list[tuple[BlobUpload, bool]]:
+        """See the port."""
+        return [
+            self.receive_blob(connection_id, blob.chunks, blob.mime_type, now_ns, blob.max_bytes)
+            for blob in blobs
+        ]
 
     def open_blob(self, blob_id: str) -> BinaryIO | None:
         """See the port."""

@@ -36,7 +36,7 @@ from personal_server.collecting.listed_records import ListedRecords
 from personal_server.collecting.receipts import ImportMemory
 from personal_server.collecting.threads import BatchThreads
 from personal_server.domain.connection import Connection, ConnectionStatus
-from personal_server.domain.stored import CollectionRun, RunStatus
+from personal_server.domain.stored import CollectionRun, IncomingBlob, RunStatus
 from personal_server.domain.text_language import take_room
 from personal_server.storage.ports.whole_store import RecordStore
 
@@ -337,22 +337,21 @@ class ImportRun:
         self._store(batch)
         yield position
 
-    def _store_blob(self, blob: SourceBlob) -> None:
-        if self._ports.store.blob_upload(self._connection_id, blob.blob_id) is not None:
-            return
-        now = self._ports.clock()
-        with blob.open() as content:
-            chunks = iter(lambda: content.read(BLOB_CHUNK_BYTES), b"")
-            self._ports.store.receive_blob(
-                self._connection_id, chunks, blob.mime_type, now, max(blob.size_bytes, 1)
-            )
+    def _store_blobs(self, blobs: Sequence[SourceBlob]) -> None:
+        store, connection_id = self._ports.store, self._connection_id
+        lacking = {
+            blob.blob_id: IncomingBlob(_chunks(blob), blob.mime_type, max(blob.size_bytes, 1))
+            for blob in reversed(blobs)  # of the same bytes the first
+            if store.blob_upload(connection_id, blob.blob_id) is None
+        }
+        if lacking:
+            store.receive_blobs(connection_id, lacking.values(), self._ports.clock())
+        self.tally.blobs += len(blobs)
 
     def _store(self, batch: _Batch) -> None:
         if self._listed is not None:
             self._listed.keep()
-        for blob in batch.blobs:
-            self._store_blob(blob)
-            self.tally.blobs += 1
+        self._store_blobs(batch.blobs)
         for stream, lines in batch.lines.items():
             threads = self._threads(stream, batch.threaded.get(stream, []))
             texts = self._texts.get(stream)
@@ -397,6 +396,12 @@ class ImportRun:
             "streams": {name: stream.receipt for name, stream in streams},
             "skipped": dict(self.tally.skipped_count),
         }
+
+
+def _chunks(blob: SourceBlob) -> Iterator[bytes]:
+    with blob.open() as content:
+        while chunk := content.read(BLOB_CHUNK_BYTES):
+            yield chunk
 
 
 @dataclass(slots=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import NamedTuple
 
 from pdpp_kernel.declaration import Stream
 from pdpp_kernel.record import JsonObject
@@ -133,6 +134,14 @@ class BlobUpload:
     size_bytes: int
     mime_type: str
     uploaded_at_ns: int
+
+
+class IncomingBlob(NamedTuple):
+    """Bytes to keep, at most so many."""
+
+    chunks: Iterable[bytes]
+    mime_type: str
+    max_bytes: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from pdpp_kernel.errors import BodyTooLarge
+from personal_server.domain.stored import IncomingBlob
 from personal_server.enforcement.plans import BlobPlan
 from personal_server.enforcement.scopes import Scope
 from personal_server.storage.ports.whole_store import RecordStore
@@ -21,6 +22,19 @@ def test_bytes_are_kept_by_their_content(store: RecordStore) -> None:
     assert content_of(store, first) == b"hello"
     assert store.blob_upload("cin_b", first) is None
     assert content_of(store, "blob_sha256_" + "0" * 64) is None
+
+
+def test_several_are_kept_as_each_alone(store: RecordStore) -> None:
+    held_id = receive(store, b"hello")
+    contents = [b"hello", *(f"{number}".encode() for number in range(120)), b"7"]
+    incoming = [IncomingBlob([content], "text/plain", 99) for content in contents]
+    uploads = store.receive_blobs("cin_a", incoming, 6)
+    assert [content_of(store, upload.blob_id) for upload, _ in uploads] == contents
+    assert [is_new for _, is_new in uploads] == [False, *[True] * 120, False]
+    assert store.blob_upload("cin_a", held_id) == uploads[0][0]
+    with pytest.raises(BodyTooLarge):
+        store.receive_blobs("cin_a", [*incoming[:1], IncomingBlob([b"x" * 100], "a/b", 99)], 7)
+    assert store.sweep_blobs(10) == 121
 
 
 def test_a_blob_too_large_leaves_nothing(store: RecordStore) -> None:

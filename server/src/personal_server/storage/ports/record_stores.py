@@ -15,6 +15,7 @@ from personal_server.domain.connection import Connection
 from personal_server.domain.stored import (
     Batch,
     BlobUpload,
+    IncomingBlob,
     StoredDeclaration,
     ThreadMark,
     WriteOutcome,
@@ -108,6 +109,12 @@ class BlobStore(Protocol):
 
         Raises: BodyTooLarge, ConnectionNotFound, ConnectionNotWritable when revoked.
         """
+        ...
+
+    def receive_blobs(
+        self, connection_id: str, blobs: Iterable[IncomingBlob], now_ns: int
+    ) -> list[tuple[BlobUpload, bool]]:
+        """The same of several, at the cost of one. Raises: as of one; some may be kept then."""
         ...
 
     def open_blob(self, blob_id: str) -> BinaryIO | None:

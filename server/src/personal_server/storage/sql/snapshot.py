@@ -34,6 +34,7 @@ from personal_server.storage.sql.fixed_tables import (
 )
 from personal_server.storage.sql.reads import (
     aggregates,
+    blob_references,
     changes,
     figures,
     pages,
@@ -43,7 +44,7 @@ from personal_server.storage.sql.reads import (
 from personal_server.storage.sql.reads.nearest import count_unembedded, nearest
 from personal_server.storage.sql.reads.neighbours import beside
 from personal_server.storage.sql.reads.search import walked_seconds
-from personal_server.storage.sql.records import blobs, passages
+from personal_server.storage.sql.records import passages
 from personal_server.storage.sql.records.catalog_lines import (
     CONNECTION_COLUMNS,
     DECLARATION,
@@ -65,9 +66,8 @@ _CONNECTIONS = (
 _STORED_STREAMS = (
     f"SELECT s.{SourceRow.connection_id}, c.{ConnectionRow.connector_key}, s.{SourceRow.stream},"  # noqa: S608
     f" s.{SourceRow.records} FROM {SourceRow.table} s JOIN {ConnectionRow.table} c"
-    f" USING ({ConnectionRow.subject_id}, {ConnectionRow.connection_id})"
-    f" WHERE s.{SourceRow.subject_id} = ?"
-    f" ORDER BY s.{SourceRow.connection_id}, s.{SourceRow.stream}"
+    f" USING ({ConnectionRow.subject_id}, {ConnectionRow.connection_id}) WHERE"
+    f" s.{SourceRow.subject_id} = ? ORDER BY s.{SourceRow.connection_id}, s.{SourceRow.stream}"
 )
 _CHANGED_AFTER = (
     f"SELECT s.{SourceRow.connection_id}, s.{SourceRow.stream} FROM {SourceRow.table} s"  # noqa: S608
@@ -123,7 +123,7 @@ class SqlSnapshot(Reader):
     walked_seconds = walked_seconds
     nearest = nearest
     count_unembedded = count_unembedded
-    blob = blobs.blob
+    blob = blob_references.blob
 
     def __init__(self, session: Session, database: SearchableDatabase, subject_id: str) -> None:
         super().__init__(session, subject_id, database.damage)

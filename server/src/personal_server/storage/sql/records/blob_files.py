@@ -42,7 +42,7 @@ def is_damaged(directory: Path, blob_id: str) -> bool:
 
 
 def receive_file(directory: Path, chunks: Iterable[bytes], max_bytes: int) -> tuple[Path, str, int]:
-    """Stream bytes into a scratch file, durably: its path, the blob id, the size."""
+    """Stream bytes into a scratch file: its path, the blob id, the size."""
     try:
         directory.mkdir(exist_ok=True, mode=0o700)
         descriptor, name = tempfile.mkstemp(prefix="incoming-", dir=directory)
@@ -52,8 +52,6 @@ def receive_file(directory: Path, chunks: Iterable[bytes], max_bytes: int) -> tu
     try:
         with os.fdopen(descriptor, "wb") as file:
             digest, size = _copy(chunks, file, max_bytes)
-            file.flush()
-            os.fsync(file.fileno())
     except OSError as error:
         scratch.unlink(missing_ok=True)
         raise _unwritable(error) from error
@@ -63,14 +61,25 @@ def receive_file(directory: Path, chunks: Iterable[bytes], max_bytes: int) -> tu
     return scratch, PREFIX + digest, size
 
 
-def put_in_place(directory: Path, scratch: Path, blob_id: str) -> None:
-    """Give received bytes their name."""
-    path = blob_path(directory, blob_id)
+def put_in_place(directory: Path, named: Iterable[tuple[Path, str]]) -> None:
+    """Give received bytes their names."""
+    parents: dict[Path, None] = {}
     try:
-        path.parent.mkdir(exist_ok=True, mode=0o700)
-        scratch.replace(path)
-        for parent in (path.parent, directory):
-            descriptor = os.open(parent, os.O_RDONLY)
+        for scratch, blob_id in named:
+            path = blob_path(directory, blob_id)
+            path.parent.mkdir(exist_ok=True, mode=0o700)
+            scratch.replace(path)
+            parents[path.parent] = None
+    except OSError as error:
+        raise _unwritable(error) from error
+    keep_on_disk([*parents, directory])
+
+
+def keep_on_disk(paths: Iterable[Path]) -> None:
+    """Wait until files, and which files folders have, are on the disk."""
+    try:
+        for path in paths:
+            descriptor = os.open(path, os.O_RDONLY)
             try:
                 os.fsync(descriptor)
             finally:

@@ -8,34 +8,25 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import BinaryIO, cast
-
-import orjson
+from typing import BinaryIO
 
 from pdpp_kernel.errors import DamagedRecord
-from personal_server.domain.stored import BlobUpload
-from personal_server.enforcement.plans import BlobPlan
-from personal_server.enforcement.rows import BlobReference
+from personal_server.domain.stored import BlobUpload, IncomingBlob
 from personal_server.storage.damage import MEND_RECORDS
-from personal_server.storage.sql.compiler import Statement, Where
 from personal_server.storage.sql.driver import Database, Session
 from personal_server.storage.sql.fixed_tables import BlobReferenceRow, BlobUploadRow, SourceRow
 from personal_server.storage.sql.records.blob_files import (
     PREFIX,
     blob_path,
     digest_of,
-    put_in_place,
-    receive_file,
     remove_files,
     stray_files,
 )
-from personal_server.storage.sql.source_tables import Reader
-from personal_server.storage.sql.statements import delete, exists, replacing, select
-from personal_server.storage.sql.store_part import StorePart, writable
-from personal_server.storage.tables import ColumnKind
+from personal_server.storage.sql.records.received_blobs import received
+from personal_server.storage.sql.statements import delete, exists, select
+from personal_server.storage.sql.store_part import StorePart
 
 _UPLOAD = (BlobUploadRow.subject_id, BlobUploadRow.connection_id, BlobUploadRow.blob_id)
-_IS_HELD = exists(BlobUploadRow, *_UPLOAD)
 _IS_HELD_BY_SUBJECT = exists(BlobUploadRow, BlobUploadRow.blob_id, BlobUploadRow.subject_id)
 _IS_HELD_BY_ANY = exists(BlobUploadRow, BlobUploadRow.blob_id)
 _ALL_HELD = f"SELECT DISTINCT {BlobUploadRow.blob_id} FROM {BlobUploadRow.table}"  # noqa: S608
@@ -75,24 +66,16 @@ class BlobsPart(StorePart):
         now_ns: int,
         max_bytes: int,
     ) -> tuple[BlobUpload, bool]:
-        """Bytes are read before the transaction, which gives them their name."""
-        with self._database.read() as session:
-            writable(session, self.subject_id, connection_id)
-        scratch, blob_id, size = receive_file(self._blob_directory, chunks, max_bytes)
-        upload = BlobUpload(blob_id, connection_id, size, mime_type, now_ns)
-        try:
-            with self._database.write() as session:
-                writable(session, self.subject_id, connection_id)
-                row_key = (self.subject_id, connection_id, blob_id)
-                held_blob = session.first(_IS_HELD, row_key)
-                put_in_place(self._blob_directory, scratch, blob_id)
-                session.run(
-                    replacing(BlobUploadRow),
-                    (*row_key, size, mime_type, now_ns),
-                )
-        finally:
-            scratch.unlink(missing_ok=True)
-        return upload, held_blob is None
+        """One that comes alone."""
+        blob = IncomingBlob(chunks, mime_type, max_bytes)
+        return self.receive_blobs(connection_id, [blob], now_ns)[0]
+
+    def receive_blobs(
+        self, connection_id: str, blobs: Iterable[IncomingBlob], now_ns: int
+    ) -> list[tuple[BlobUpload, bool]]:
+        """Bytes are read before the transaction, which gives them their names."""
+        row_key = (self.subject_id, connection_id)
+        return received(self._database, self._blob_directory, row_key, blobs, now_ns)
 
     def open_blob(self, blob_id: str) -> BinaryIO | None:
         """Whichever connection of the subject holds them, once they are read and found whole."""
@@ -134,57 +117,6 @@ class BlobsPart(StorePart):
         remove_unheld(self._database, self._blob_directory, {b for _, b in old} | file_names)
         remove_files(path for path in strays if path.parent == self._blob_directory)
         return len(old)
-
-
-def blob(reader: Reader, plan: BlobPlan) -> tuple[BlobReference, ...]:
-    """References of visible records, where the connection holds the bytes.
-
-    Whether it does is asked last: a blob that nothing visible refers to costs what none costs.
-    """
-    references: list[BlobReference] = []
-    key, name = f"b.{BlobReferenceRow.key}", f"b.{BlobReferenceRow.field}"
-    for scoped in reader.places(plan.scopes):
-        source, scope = scoped.source, scoped.scope
-        granted = [field for field in scope.stream.blob_fields if field in scope.fields]
-        if not granted:
-            continue
-        visible = scoped.visible()
-        listed = reader.session.dialect.values("?", ColumnKind.TEXT)
-        where = Where(
-            (f"b.{BlobReferenceRow.source} = ?", f"b.{BlobReferenceRow.field} IN {listed}"),
-            (source.source, orjson.dumps(granted).decode()),
-        )
-        of_blob = Where((f"{BlobReferenceRow.blob_id} = ?",), (plan.blob_id,))
-        tables = [f"{BlobReferenceRow.table} b", scoped.compiler.lines()]
-        first, second = tables
-        inside, behind = of_blob & where & visible, Where()
-        if visible.index:  # records that are picked lead to all their references
-            first, second = second, first
-            inside, behind = where & visible, of_blob
-        ordered, blob_id = reader.session.dialect.ordered_join, f"b.{BlobReferenceRow.blob_id}"
-        referring = Statement(
-            f"WITH shown AS MATERIALIZED (SELECT r.id, {key}, {name}, {blob_id}"  # noqa: S608
-            f" FROM {first} {ordered} {second} ON r.k = {key}{inside.sql})"
-            f" SELECT id, {BlobReferenceRow.field} FROM shown{behind.sql}"
-            f" ORDER BY {BlobReferenceRow.key}, {BlobReferenceRow.field}",
-            inside.params + behind.params,
-        )
-        lines = reader.lines(source, referring)
-        if lines and not _is_held(reader, source.connection_id, plan.blob_id):
-            continue
-        rows = reader.rows_by_id(scoped, scoped.compiler.with_ids([line[0] for line in lines]))
-        for row_id, field in lines:
-            row = rows.get(row_id)
-            reference = None if row is None else row.data.get(field)
-            if row is not None and isinstance(reference, dict):
-                place_of = (source.connection_id, source.stream, row.key, field)
-                references.append(BlobReference(*place_of, cast("dict[str, object]", reference)))
-    return tuple(references)
-
-
-def _is_held(reader: Reader, connection_id: str, blob_id: str) -> bool:
-    row_key = (reader.subject_id, connection_id, blob_id)
-    return reader.session.first(_IS_HELD, row_key) is not None
 
 
 def forget_unreferenced(

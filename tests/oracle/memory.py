@@ -345,6 +345,7 @@ class MemoryStore:
         return [
             self.receive_blob(connection_id, blob.chunks, blob.mime_type, now_ns, blob.max_bytes)
             for blob in blobs
+            if self.blob_upload(connection_id, blob.blob_id or "") is None
         ]
 
     def open_blob(self, blob_id: str) -> BinaryIO | None:

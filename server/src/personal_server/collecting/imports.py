@@ -338,14 +338,13 @@ class ImportRun:
         yield position
 
     def _store_blobs(self, blobs: Sequence[SourceBlob]) -> None:
-        store, connection_id = self._ports.store, self._connection_id
-        lacking = {
-            blob.blob_id: IncomingBlob(_chunks(blob), blob.mime_type, max(blob.size_bytes, 1))
-            for blob in reversed(blobs)  # of the same bytes the first
-            if store.blob_upload(connection_id, blob.blob_id) is None
-        }
-        if lacking:
-            store.receive_blobs(connection_id, lacking.values(), self._ports.clock())
+        first = {blob.blob_id: blob for blob in reversed(blobs)}  # of the same bytes
+        incoming = (
+            IncomingBlob(_chunks(blob), blob.mime_type, max(blob.size_bytes, 1), blob_id)
+            for blob_id, blob in first.items()
+        )
+        if first:
+            self._ports.store.receive_blobs(self._connection_id, incoming, self._ports.clock())
         self.tally.blobs += len(blobs)
 
     def _store(self, batch: _Batch) -> None:

@@ -137,11 +137,12 @@ class BlobUpload:
 
 
 class IncomingBlob(NamedTuple):
-    """Bytes to keep, at most so many."""
+    """Bytes to keep, at most so many; those of a `blob_id` that is held already are not read."""
 
     chunks: Iterable[bytes]
     mime_type: str
     max_bytes: int
+    blob_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,6 +32,9 @@ def test_several_are_kept_as_each_alone(store: RecordStore) -> None:
     assert [content_of(store, upload.blob_id) for upload, _ in uploads] == contents
     assert [is_new for _, is_new in uploads] == [False, *[True] * 120, False]
     assert store.blob_upload("cin_a", held_id) == uploads[0][0]
+    held = IncomingBlob([b"hello"], "text/html", 99, held_id)
+    assert store.receive_blobs("cin_a", [held], 8) == []
+    assert store.blob_upload("cin_a", held_id) == uploads[0][0]
     with pytest.raises(BodyTooLarge):
         store.receive_blobs("cin_a", [*incoming[:1], IncomingBlob([b"x" * 100], "a/b", 99)], 7)
     assert store.sweep_blobs(10) == 121

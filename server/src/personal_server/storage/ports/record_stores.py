@@ -114,7 +114,10 @@ class BlobStore(Protocol):
     def receive_blobs(
         self, connection_id: str, blobs: Iterable[IncomingBlob], now_ns: int
     ) -> list[tuple[BlobUpload, bool]]:
-        """The same of several, at the cost of one. Raises: as of one; some may be kept then."""
+        """The same of several, at the cost of one, but for those that are known to be held.
+
+        Raises: as of one; some may be kept then.
+        """
         ...
 
     def open_blob(self, blob_id: str) -> BinaryIO | None:

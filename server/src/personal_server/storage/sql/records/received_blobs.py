@@ -36,11 +36,14 @@ def received(
     incoming: Iterable[IncomingBlob],
     now_ns: int,
 ) -> list[tuple[BlobUpload, bool]]:
-    """The uploads of a connection, which `row_key` tells, and whether it did not hold them yet."""
+    """The uploads of a connection, which `row_key` tells, and whether it did not hold them yet.
+
+    Those that it is known to hold are left out.
+    """
     with database.read() as session:
         writable(session, *row_key)
+        waiting = iter([blob for blob in incoming if not _is_held(session, row_key, blob.blob_id)])
     uploads: list[tuple[BlobUpload, bool]] = []
-    waiting = iter(incoming)
     while some := list(islice(waiting, _AT_ONCE)):
         with ExitStack() as scratches:
             files: list[tuple[Path, BlobUpload]] = []
@@ -57,12 +60,16 @@ def received(
     return uploads
 
 
+def _is_held(session: Session, row_key: tuple[str, str], blob_id: str | None) -> bool:
+    return blob_id is not None and session.first(IS_HELD, (*row_key, blob_id)) is not None
+
+
 def _noted(
     session: Session, row_key: tuple[str, str], uploads: Sequence[BlobUpload]
 ) -> list[tuple[BlobUpload, bool]]:
     noted: list[tuple[BlobUpload, bool]] = []
     for upload in uploads:
-        is_held = session.first(IS_HELD, (*row_key, upload.blob_id)) is not None
+        is_held = _is_held(session, row_key, upload.blob_id)
         line = (
             *row_key,
             upload.blob_id,

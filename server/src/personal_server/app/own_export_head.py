@@ -7,7 +7,7 @@ import stat
 from pathlib import Path
 
 from pdpp_sources.export_files import open_file
-from personal_server.reading.export import MANIFEST
+from personal_server.reading.export_names import MANIFEST
 
 HEAD_BYTES = 1024
 

@@ -40,13 +40,13 @@ from personal_server.reading.export import (
     END,
     FORMAT_VERSION,
     GRANTS,
-    MANIFEST,
     PERSONS,
     blob_member,
     declaration_member,
     digest_line,
     records_member,
 )
+from personal_server.reading.export_names import MANIFEST
 from personal_server.upkeep.backup_signatures import signer_of_export
 
 MAX_DOCUMENT_BYTES = 64 * 1024 * 1024

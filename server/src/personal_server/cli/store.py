@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, contextmanager
+from typing import TYPE_CHECKING
 
 from pdpp_kernel.system.memory_images import forbid_core_dumps
 from pdpp_kernel.system.own_account import own_name
 from pdpp_sources.reader_process import RECIPES, CostlyPlaces, ReaderProcess
 from personal_server.app.export_signer import ExportSigner
-from personal_server.app.owner_store import OwnerStore, open_owner_store
 from personal_server.app.stores import open_stores
 from personal_server.cli.server_settings import settings_or_exit
 from personal_server.collecting.imports import ImportPorts
@@ -17,7 +17,10 @@ from personal_server.granting.audit import Acting
 from personal_server.upkeep.logs import ChainedLogs
 from personal_server.upkeep.ownership import require_own_files
 
-StoreOpener = Callable[[], AbstractContextManager[OwnerStore]]
+if TYPE_CHECKING:
+    from personal_server.app.owner_store import OwnerStore
+
+StoreOpener = Callable[[], AbstractContextManager["OwnerStore"]]
 ImportOpener = Callable[[], AbstractContextManager[ImportPorts]]
 FED_BATCH_PARTS = 16
 LogOpener = Callable[[], AbstractContextManager[ChainedLogs]]
@@ -26,6 +29,8 @@ ReaderOpener = Callable[[], AbstractContextManager[ReaderProcess]]
 
 def make_store() -> AbstractContextManager[OwnerStore]:
     """Grants, disclosures and records, for a command that may be the first of a data directory."""
+    from personal_server.app.owner_store import open_owner_store  # noqa: PLC0415 (grants need it)
+
     return open_owner_store(settings_or_exit())
 
 

@@ -34,6 +34,7 @@ from pdpp_kernel.record import (
 from pdpp_kernel.values import NANOSECONDS, instant_text, render_instant
 from personal_server.domain.connection import Connection
 from personal_server.domain.stored import StoredDeclaration, StoredStream
+from personal_server.reading.export_names import MANIFEST
 from personal_server.reading.ports import SignExport, unsigned
 from personal_server.reading.scratch import ScratchStream
 from personal_server.reading.shown_disclosures import ShownDisclosure
@@ -44,7 +45,6 @@ from personal_server.storage.ports.snapshots import ReadSnapshot
 CHUNK_BYTES = 64 * 1024
 SPOOLED_ABOVE_BYTES = 4 * 1024 * 1024
 FORMAT_VERSION = "1"
-MANIFEST = "manifest.json"
 CONNECTIONS = "connections.json"
 BLOB_FOLDER = "blobs/"
 GRANTS = "grants.json"

@@ -291,11 +291,12 @@ def service_app(
             status_shown = {"installed": is_installed, "running": runs, "current": is_current}
             print_json({**status_shown, "path": str(service.path)})
         else:
+            waiting = "service installed, but not running" if is_installed else "not running"
             facts = {
                 "file": str(service.path)
                 if is_installed
                 else "service not installed; to install it: pdpp service install",
-                "state": "runs" if runs else "service installed, but not running",
+                "state": "runs" if runs else waiting,
                 "log": service.log_hint,
             }
             print_facts(facts.items(), console())

@@ -33,7 +33,13 @@ from personal_server.configuration_file import (
 from personal_server.granting.audit import SERVER
 from personal_server.granting.pauses import close_after_restore
 from personal_server.settings import Settings
-from personal_server.storage.authorization_rows import IntrospectionClientRow, OwnerRow, PasskeyRow
+from personal_server.storage.authorization_rows import (
+    EventRow,
+    IntrospectionClientRow,
+    OwnerRow,
+    PasskeyRow,
+    SubscriptionRow,
+)
 from personal_server.storage.notice_rows import NoticeChannelRow
 from personal_server.storage.ports.authorization_store import (
     AuthorizationReader,
@@ -168,6 +174,7 @@ def _credentials(reader: AuthorizationReader) -> dict[str, int]:
         "passwords": len(passwords),
         "passkeys": len(reader.rows(PasskeyRow)),
         "resource_servers": len(callers),
+        "subscriptions": len(reader.rows(SubscriptionRow)),
     }
 
 
@@ -175,6 +182,8 @@ def _leave_out_credentials(writer: AuthorizationWriter) -> None:
     writer.change(OwnerRow, [OwnerRow.password_hash.to(None)])
     writer.delete(PasskeyRow)
     writer.delete(IntrospectionClientRow)
+    for told in (SubscriptionRow, EventRow):  # where the server calls, by itself
+        writer.delete(told)
 
 
 def _clients_in(files: Path, *, is_proven: bool) -> int:

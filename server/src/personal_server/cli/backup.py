@@ -255,6 +255,7 @@ _CREDENTIALS = {
     "passwords": ("password",),
     "passkeys": ("passkey",),
     "resource_servers": ("credential of a resource server", "credentials of resource servers"),
+    "subscriptions": ("address to which an app is told", "addresses to which apps are told"),
     "clients": ("client in config.toml", "clients in config.toml"),
 }
 

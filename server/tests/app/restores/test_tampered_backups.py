@@ -18,7 +18,7 @@ from personal_server.app.restores import Restored, restore_backup
 from personal_server.app.stores import open_stores
 from personal_server.configuration_file import configuration_path, read_configuration
 from personal_server.settings import Settings
-from personal_server.storage.authorization_rows import OwnerRow
+from personal_server.storage.authorization_rows import EventRow, OwnerRow, SubscriptionRow
 from personal_server.upkeep.backup_signatures import BackupSigner
 from personal_server.upkeep.backups import (
     CONFIGURATION,
@@ -198,6 +198,39 @@ def test_a_file_with_holes_is_not_filled(backup: Path) -> None:
         tar.addfile(member, io.BytesIO(b"a"))
     with pytest.raises(BackupRefused):
         verify_backup(target, None)
+
+
+@pytest.mark.parametrize("is_named", [False, True])
+def test_a_stranger_s_backup_has_the_server_call_nobody(
+    tmp_path: Path, backup: Path, *, is_named: bool
+) -> None:
+    told = SubscriptionRow(
+        subscription_id="sub_1",
+        client_id="pdpp-cli",
+        callback_url="https://evil.example/",
+        status="active",
+        secret=b"",
+        seen=0,
+        created_at_ns=1,
+        updated_at_ns=1,
+    )
+    event = EventRow(
+        event_id="evt_1", subscription_id="sub_1", type="t", created_at_ns=1, due_at_ns=1
+    )
+    settings = Settings(data_dir=tmp_path / "data")
+    with open_stores(settings, serving=False) as stores:
+        with stores.authorization.write() as writer:
+            writer.insert(told)
+            writer.insert(event)
+        make_backup(stores, settings, BackupOrder(tmp_path / "b.pdpp"))
+    found = restore(tmp_path / "b.pdpp", signer_of(backup) if is_named else None)
+    assert found.credentials["subscriptions"] == 1
+    with (
+        open_stores(Settings(data_dir=backup.parent / "back"), serving=False) as stores,
+        stores.authorization.read() as reader,
+    ):
+        left = [len(reader.rows(SubscriptionRow)), len(reader.rows(EventRow))]
+    assert left == ([1, 1] if is_named else [0, 0])
 
 
 HASH = "$argon2id$planted"

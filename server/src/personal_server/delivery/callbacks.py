@@ -99,10 +99,7 @@ class Callbacks:
         try:
             self._checked(parts, addresses)
         except UnsafeAddress:
-            raise _invalid(
-                "The host of callback_url is not at a public address; the owner of "
-                "this server can allow such hosts with PDPP_CALLBACK_HOSTS."
-            ) from None
+            raise _not_public() from None
 
     def _checked(self, parts: SplitResult, addresses: Sequence[str]) -> str:
         """One of the addresses, all of which may be called.  Raises: UnsafeAddress."""
@@ -200,7 +197,15 @@ def _resolved(resolving: Future[Sequence[str]]) -> Sequence[str]:
         return resolving.result(RESOLVING_SECONDS)
     except (OSError, UnicodeError, TimeoutError):
         resolving.cancel()
-        raise _invalid("The host name in callback_url cannot be resolved now.") from None
+        raise _not_public() from None
+
+
+def _not_public() -> InvalidCallback:
+    """The same for a name that there is not: an app could ask which there are inside."""
+    return _invalid(
+        "The host of callback_url is at no public address that can be found now; the owner of "
+        "this server can allow hosts of their own network with PDPP_CALLBACK_HOSTS."
+    )
 
 
 def _is_loopback(host: str) -> bool:

@@ -29,6 +29,8 @@ RETIRED_TOOLS = {
 }
 """Names that older adapters served, and what stands instead."""
 
+SEEN = 10_000
+"""What a host that cuts results shows of one, at the least."""
 TEXT_AIM = 12_000
 STRUCTURED_AIM = RESULT_CHARS
 CEILING = 45_000

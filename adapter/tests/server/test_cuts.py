@@ -1,23 +1,28 @@
-"""A host that shows 10,000 characters of a result, from its beginning and its end, loses no way on.
+"""A host that shows 10,000 characters of a result loses no way on: cursor, `next`, warnings.
 
-What is cut is the middle; cursor, `next` and warnings survive in every long result of every tool.
+It cuts the middle, or shows the beginning alone. One that shows the end alone has them in the text
+of every tool but `fetch`, whose text is JSON; structure is read from its beginning.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from adapter.tests.asking import ask
+from adapter.tests.asking import ask, call_over, origin
 from adapter.tests.fake_rs import FakeRs
 from adapter.tests.fake_wire import Answer, Request
 from adapter.tests.seed import world
-from pdpp_mcp_server.rs_client.json_values import compact
+from pdpp_mcp_server.calls import Outcome
+from pdpp_mcp_server.rs_client.json_values import Json, compact
+from pdpp_mcp_server.server_offer import personal_data
+from pdpp_mcp_server.tool_runs import ClientRequest, guarded
 
 pytestmark = pytest.mark.anyio
-HEAD = TAIL = 5_000
+SEEN = 10_000
 CURSOR = "c" * 80
 WARNINGS = [{"code": "limited_access", "message": "This access is limited to some time."}]
 META = {"warnings": WARNINGS}
@@ -30,11 +35,11 @@ ASKED: dict[str, dict[str, Any]] = {
         "connection_id": "cin_a",
         "metric": "count",
         "group_by": "subject",
-        "limit": 60,
+        "limit": 78,
     },
     "schema": {},
     "fetch": {"id": "cin_a/messages:m1"},
-    "read_record_field": {"id": "cin_a/messages:m8", "field_path": "body", "limit_chars": 4_000},
+    "read_record_field": {"id": "cin_a/messages:m8", "field_path": "body", "limit_chars": 10_000},
 }
 
 
@@ -70,9 +75,9 @@ def _long_answers(request: Request) -> Answer | None:
         case ("v1", "search"):
             return Answer(200, {**page, "data": [_hit(n) for n in range(25)]})
         case ("v1", "streams", _, "records"):
-            return Answer(200, {**page, "data": [_record(n) for n in range(45)]})
+            return Answer(200, {**page, "data": [_record(n) for n in range(52)]})
         case ("v1", "streams", _, "aggregate"):
-            groups = [{"key": f"{n} {WORDS * 3}", "count": n} for n in range(60)]
+            groups = [{"key": f"{n} {WORDS * 3}", "count": n} for n in range(78)]
             figures = {"groups": groups, "other_count": 7, "group_count": 90}
             return Answer(
                 200, {"object": "aggregation", "metric": "count", **figures, "meta": META}
@@ -81,10 +86,15 @@ def _long_answers(request: Request) -> Answer | None:
             record = _record(1)
             record["data"]["body"] = WORDS * 1_000
             return Answer(200, {**record, "meta": META})
+        case (*_, "field-window"):
+            window = {"start_chars": 0, "end_chars": 10_000, "limit_chars": 10_000}
+            held = {"window": {**window, "text": (WORDS * 200)[:10_000]}}
+            held |= {"field": {"path": "body", "text_like": True, "size_chars": 40_000}}
+            return Answer(200, {"object": "field_window", **held})
         case ("v1", "schema"):
             rows = [
                 {
-                    "name": f"stream_{n}",
+                    "name": f"stream_{n}_{'x' * 110}",
                     "display_name": WORDS,
                     "visible": {"records": n, "collected_at": "2026-11-27T10:00:00Z"},
                 }
@@ -97,32 +107,82 @@ def _long_answers(request: Request) -> Answer | None:
             return None
 
 
-def _cut(text: str) -> str:
-    return text if len(text) <= HEAD + TAIL else f"{text[:HEAD]} … {text[-TAIL:]}"
+CUTS: dict[str, Callable[[str], str]] = {
+    "middle": lambda text: f"{text[: SEEN // 2]} … {text[-SEEN // 2 :]}",
+    "end": lambda text: text[:SEEN],
+    "beginning": lambda text: text[-SEEN:],
+}
 
 
-@pytest.mark.parametrize("tool", ASKED)
-async def test_what_a_cut_leaves_leads_on(tool: str) -> None:
+def _cut(text: str, what: str) -> str:
+    return text if len(text) <= SEEN else CUTS[what](text)
+
+
+async def _answered(tool: str) -> Outcome:
     rs: FakeRs = world()
-    if tool != "read_record_field":
-        rs.script = _long_answers
+    rs.script = _long_answers
     found = await ask(rs, tool, ASKED[tool], is_ours=tool != "schema")
     assert not found.is_error, found.text
-    structured, text = found.structured, found.text
-    whole = json.loads(text) if tool == "fetch" else structured
-    metadata: dict[str, Any] = whole.get("metadata", {})
+    return found
+
+
+def _ways_on(structured: Json) -> tuple[list[Json], list[Json]]:
+    """The warnings, and the calls that lead on."""
+    metadata: Json = structured.get("metadata", {})
+    ladder = [entry["read"] for entry in metadata.get("content_ladder", []) if "read" in entry]
+    more = [each["next"] for each in metadata.get("expanded", {}).values() if "next" in each]
     warnings = structured.get("warnings", metadata.get("warnings", []))
-    following = structured.get("next", metadata.get("content_ladder", []))
-    left, shown = _cut(compact(structured)), _cut(text)
+    return warnings, [*structured.get("next", []), *ladder, *more]
+
+
+@pytest.mark.parametrize("what", ["middle", "end"])
+@pytest.mark.parametrize("tool", ASKED)
+async def test_what_a_cut_leaves_of_the_structure_leads_on(tool: str, what: str) -> None:
+    found = await _answered(tool)
+    warnings, following = _ways_on(found.structured)
+    assert warnings or tool == "read_record_field"
+    left = _cut(compact(found.structured), what)
+    assert len(compact(found.structured)) > SEEN or tool == "aggregate"
+    for each in (*warnings, *following):
+        assert compact(each) in left
+    if tool in ("search", "query_records"):
+        assert CURSOR in left
+    if tool == "read_record_field":
+        assert found.structured["window"]["next_cursor"] in left
+
+
+@pytest.mark.parametrize("what", CUTS)
+@pytest.mark.parametrize("tool", ASKED)
+async def test_what_a_cut_leaves_of_the_text_leads_on(tool: str, what: str) -> None:
+    found = await _answered(tool)
+    if tool == "fetch" and what == "beginning":
+        return
+    assert len(found.text) > SEEN
+    warnings, following = _ways_on(found.structured)
+    left = _cut(found.text, what)
     for warning in warnings:
         assert warning["message"] in left
-        assert warning["message"] in shown
-    for way_on in following:
-        assert compact(way_on) in left
+    if tool == "fetch":
+        assert all(compact(each) in left for each in following)
+        return
+    assert any(line.startswith(("next: ", "repeated: ")) for line in left.split("\n"))
     if tool in ("search", "query_records"):
-        assert warnings
         assert CURSOR in left
-        assert CURSOR in shown
-        assert len(compact(structured)) > HEAD + TAIL
-    if tool in ("aggregate", "read_record_field"):
-        assert any(line.startswith("next: ") for line in shown.split("\n"))
+    for each in following:
+        if each["arguments"].get("cursor") is None:
+            assert f": {each['tool']} {compact(each['arguments'])}" in left
+
+
+@pytest.mark.parametrize("tool", ["search"])
+async def test_what_a_cut_leaves_of_the_json_of_hits_leads_on(tool: str) -> None:
+    rs: FakeRs = world()
+    rs.script = _long_answers
+    port = call_over(rs, tool, openai=True)
+    found = await guarded(
+        personal_data.tools[tool],
+        port,
+        ASKED[tool],
+        ClientRequest(lambda _: port.port, origin, "req_1"),
+    )
+    assert json.loads(found.text)["next_cursor"] == CURSOR
+    assert found.text.index(CURSOR) < found.text.index('"results"')

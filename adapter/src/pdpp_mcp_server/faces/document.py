@@ -166,21 +166,22 @@ class _Parts:
         record = document.record
         address = record_address(self.call.provider_url, wrapper, payload, record)
         metadata: Json = self._identity(record, wrapper)
+        # what a host that cuts the rest of a result has to show stands first
+        warnings = text.server_warnings(document.body)
+        if warnings:
+            metadata["warnings"] = warnings
+        metadata["notice"] = text.NOTICE
+        metadata["truncated"] = any(map(_is_missing, cuts))
+        metadata["total_chars"] = total
+        metadata["content_ladder"] = self._ladder([*cuts, *self.cuts])
         if self.text_field:
             metadata["text_field"] = self.text_field
         if self.fields:
             metadata["fields"] = self.fields
         if self.expanded:
             metadata["expanded"] = self.expanded
-        metadata["truncated"] = any(map(_is_missing, cuts))
-        metadata["total_chars"] = total
-        metadata["content_ladder"] = self._ladder([*cuts, *self.cuts])
         if document.image is not None:
             metadata["image"] = document.image
-        warnings = text.server_warnings(document.body)
-        if warnings:
-            metadata["warnings"] = warnings
-        metadata["notice"] = text.NOTICE
         title = record_title(wrapper, payload, record, document.id)
         return {
             "id": document.id,
@@ -292,12 +293,14 @@ class _Children:
         rows = objects_in(value["data"])
         shown = [self._child(relation, row) for row in rows[: contract.DOCUMENT_CHILDREN]]
         more = value.get("has_more") is True or len(rows) > len(shown)
-        found: Json = {"data": shown, "has_more": more}
+        found: Json = {"has_more": more}
         total = as_count(value.get("total"))
         if total is not None:
             found["total"] = total
         listing = self._listing(relation) if more else None
-        return {**found, "next": listing.as_json()} if listing else found
+        if listing:
+            found["next"] = listing.as_json()
+        return {**found, "data": shown}
 
     def _child(self, relation: str, row: Json) -> Json:
         scope = RecordPlace(as_text(row.get("stream")) or relation, self._connection)

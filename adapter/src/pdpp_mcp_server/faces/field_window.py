@@ -225,9 +225,11 @@ def _text(call: ToolCall, structured: Json, shown: _ShownWindow) -> str:
     lines = [line for line in calls if line]
     if not shown.follows and not shown.complete:
         lines.insert(0, END_OF_FIELD)
-    return text.joined(
-        [clean_json(head)], lines, text.fenced([text.set_apart(visible)], call.nonce)
-    )
+    fence = text.fenced([text.set_apart(visible)], call.nonce)
+    whole = text.joined([clean_json(head)], lines, fence)
+    # the way on stands at both ends of what is longer than hosts show
+    again = [f"{text.REPEATED} {line}" for line in lines]
+    return whole if len(whole) <= contract.SEEN else text.joined([whole], again)
 
 
 def _walk_line(head: Json, direction: str) -> str | None:

@@ -215,7 +215,8 @@ def _faces(
 
     def face(near: list[Json], following: list[NextCall]) -> str:
         fence = text.fenced([*lines, *near_lines(near)], call.nonce)
-        return text.joined(beginning, fence, text.next_lines(following))
+        told = text.all_warnings(body, warnings)
+        return text.leading_on(text.joined(beginning, fence), following, told)
 
     near = near_in(body)
     calls = near_calls("aggregate", arguments, near)

@@ -136,8 +136,10 @@ class PageRead:
 
     def frame(self, page: RecordPage, budget: contract.ResultBudget) -> PageHead:
         """How long both faces of a page are before any row stands in them."""
-        text_chars, structured_chars = self.render(ShownPage(page, [], 1)).sizes
+        bare = self.render(ShownPage(page, [], 1))
+        text_chars, structured_chars = bare.sizes
         text_chars += self.closing_chars + text.length(page.table.heading)
+        text_chars += text.leading_chars(bare.structured)
         return PageHead(structured_chars, text_chars, page.cursor is not None, budget)
 
 

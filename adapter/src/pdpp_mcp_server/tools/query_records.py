@@ -129,10 +129,16 @@ def _render(call: ToolCall, arguments: Arguments, shown: ShownPage) -> Outcome:
     facts = [f"records={len(shown.blocks)}", *line, *page.facts]
     ladder = shown.ladder
     ids = [block.id for block in shown.blocks]
+    warnings = text.all_warnings(page.body, page.warnings)
+    face = text.joined(
+        [text.head_line("query_records", stream, facts, shown.first_id)],
+        page.notes,
+        text.fenced([*units, *shown.lines, *near_lines(near)], call.nonce),
+    )
     return Outcome(
         structured={
             "next": [item.as_json() for item in following],
-            "warnings": text.all_warnings(page.body, page.warnings),
+            "warnings": warnings,
             **({} if page.table.id_prefix else {"record_ids": ids}),
             "content_ladder": [without_twin(entry) for entry in ladder],
             "notice": text.NOTICE,
@@ -140,12 +146,7 @@ def _render(call: ToolCall, arguments: Arguments, shown: ShownPage) -> Outcome:
             **({"page": page.table.page} if page.table.page else {}),
             "data": without_link(shown.data),
         },
-        text=text.joined(
-            [text.head_line("query_records", stream, facts, shown.first_id)],
-            page.notes,
-            text.fenced([*units, *shown.lines, *near_lines(near)], call.nonce),
-            text.next_lines(following),
-        ),
+        text=text.leading_on(face, following, warnings),
         links=links_of(call, ladder),
         untrusted=(*UNTRUSTED, NEAR_POINTER),
         request_id=page.request_id,

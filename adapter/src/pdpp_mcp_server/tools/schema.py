@@ -114,7 +114,8 @@ def _index(catalog: Json, request_id: str | None) -> Outcome:
         following.append(NextCall("schema", {"stream": rows[0].name}, "fields of one stream"))
     data = index_data(catalog)
     face = index_text(catalog, text.next_lines(following))
-    return _outcome(data, [], following, face, request_id, rows)
+    warnings = text.server_warnings(catalog)
+    return _outcome(data, warnings, following, face, request_id, rows)
 
 
 def index_data(catalog: Json) -> Json:
@@ -260,4 +261,19 @@ def _outcome(
 ) -> Outcome:
     calls = [item.as_json() for item in following]
     structured: Json = {"next": calls, "warnings": warnings, "data": data}
-    return Outcome(structured, face, request_id=request_id, rows=len(rows))
+    shown = _leading_on(face, following, warnings)
+    return Outcome(structured, shown, request_id=request_id, rows=len(rows))
+
+
+def _leading_on(face: str, following: list[NextCall], warnings: list[Json]) -> str:
+    """A text whose warnings and calls stand behind its first line, where it is longer than hosts
+    show; at its end once more, where there is room.
+    """
+    if len(face) <= contract.SEEN:
+        return face
+    leading = [*text.warning_lines(warnings), *text.next_lines(following)]
+    head, *rest = face.split("\n")
+    rest = [line for line in rest if line not in leading]
+    whole = text.joined([head], leading, rest, text.repeated(following, warnings))
+    has_room = not len(face) <= contract.SCHEMA_TEXT_LIMIT < len(whole)
+    return whole if has_room else text.joined([head], leading, rest)

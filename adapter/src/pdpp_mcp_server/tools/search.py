@@ -159,7 +159,8 @@ def _render(
     if call.openai:
         face = _json_face(shown, following, near, is_narrowed=is_narrowed)
     else:
-        face = _text_face(call, shown, following, mix, near, is_narrowed=is_narrowed)
+        face = _text_face(call, shown, mix, near, is_narrowed=is_narrowed)
+        face = text.leading_on(face, following, structured["warnings"])
     return Outcome(
         structured=structured,
         text=face,
@@ -185,7 +186,6 @@ def _envelope(shown: ShownPage) -> Json:
 def _text_face(
     call: ToolCall,
     shown: ShownPage,
-    following: list[NextCall],
     mix: list[Json],
     near: list[Json],
     *,
@@ -199,7 +199,6 @@ def _text_face(
         [*page.notes, *relaxed_notes(page.body, is_narrowed=is_narrowed)],
         text.fenced([*held_as_written(shown.lines, page.body), *near_lines(near)], call.nonce),
         _use_lines(shown),
-        text.next_lines(following),
     )
 
 
@@ -218,9 +217,7 @@ def _json_face(
     """The form that clients built on the search-and-fetch contract parse; it names no sources."""
     page = shown.page
     results = [as_object(block.result) for block in shown.blocks]
-    body: Json = {
-        "results": [{name: hit[name] for name in ("id", "title", "url")} for hit in results]
-    }
+    body: Json = {}
     count = count_of(page.body)
     warnings = text.all_warnings(page.body, page.warnings)
     if page.more:
@@ -241,7 +238,9 @@ def _json_face(
         body["near"] = near
     if following:
         body["next"] = [item.as_json() for item in following]
-    return escaped_json(body)
+    shown_hits = [{name: hit[name] for name in ("id", "title", "url")} for hit in results]
+    # last, so that a host that cuts a result keeps the cursor
+    return escaped_json({**body, "results": shown_hits})
 
 
 def _stated_mix(page: RecordPage) -> list[Json]:

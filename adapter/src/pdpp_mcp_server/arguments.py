@@ -166,7 +166,7 @@ def _unknown(tool: ToolContract, name: str) -> ToolError:
     elif tool.name == "search" and name in {"order", "order_by"}:
         hint = HIT_ORDER
     else:
-        near = get_close_matches(name[:LIKE_CHARS], legal, n=1)
+        near = get_close_matches(name[:LIKE_CHARS], legal, n=1, cutoff=0.65)
         hint = f"Did you mean `{near[0]}`?" if near else f"Legal: {', '.join(legal)}."
     return ToolError(
         "invalid_arguments",

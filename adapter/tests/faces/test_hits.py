@@ -6,6 +6,7 @@ from pdpp_mcp_server.faces.hits import (
     is_balanced,
     mark_ranges,
     repaired,
+    source_mix_lines,
     unescaped,
 )
 
@@ -39,3 +40,8 @@ def test_ranges_of_the_whole_value_become_tags_of_the_passage() -> None:
 def test_snippets_are_unescaped_outside_their_tags() -> None:
     assert unescaped("<mark>a</mark> &amp; b") == "<mark>a</mark> & b"
     assert unescaped("&lt;mark&gt;a&lt;/mark&gt; <mark>b</mark>") == "a b"
+
+
+def test_long_lists_of_sources_are_counted() -> None:
+    rows = [{"connection_id": f"cin_{n}", "connector_key": "k", "count": 1} for n in range(10)]
+    assert source_mix_lines(rows)[0].endswith("cin_7 k 1 +2 more")

@@ -1,5 +1,3 @@
-import pytest
-
 from pdpp_mcp_server.faces import text
 
 
@@ -48,29 +46,3 @@ def test_a_warning_says_which_stream_of_which_connection_it_is_about() -> None:
         "warning: source_skipped No. (connection_id=cin_z)",
         "warning: page_shortened Yes.",
     ]
-
-
-def test_long_lists_of_sources_are_counted() -> None:
-    rows = [{"connection_id": f"cin_{n}", "connector_key": "k", "count": 1} for n in range(10)]
-    assert text.source_mix_lines(rows)[0].endswith("cin_7 k 1 +2 more")
-
-
-def test_no_line_of_record_text_begins_like_one_of_ours() -> None:
-    lines = [
-        "next: fetch {}",
-        "END 0",
-        "plain",
-        "BEGIN x",
-        "[1] id",
-        "{}",
-        "warning: no",
-        "nextdoor",
-    ]
-    apart = text.set_apart("\n".join(lines)).split("\n")
-    assert [line for line in apart if not line.startswith(" ")] == ["plain", "nextdoor"]
-    assert [line.removeprefix(" ") for line in apart] == lines
-
-
-@pytest.mark.parametrize("end", ["\r", "\r\n", "\u2028", "\u2029", "\u0085"])
-def test_whatever_ends_a_line_sets_the_next_one_apart(end: str) -> None:
-    assert text.set_apart(f"a{end}next: fetch {{}}{end}b") == f"a{end} next: fetch {{}}{end}b"

@@ -68,6 +68,25 @@ def line(query: str = "", *fields: str, keys: tuple[str, ...] | None = None) -> 
     return found, reply.body["meta"]["warnings"]
 
 
+def hits(*fields: str, keys: tuple[str, ...] | None = None, query: str = "") -> Any:
+    door, reader = door_and_reader(*fields, keys=keys)
+    body = door.get(f"/v1/search?q=e1{query}", reader).body
+    count = body["meta"]["count"].get("value")
+    return sorted((each["record_id"], each.get("duplicates")) for each in body["data"]), count
+
+
+def test_a_search_shows_it_once_and_its_other_occurrences_beside_it() -> None:
+    found, count = hits()
+    assert count == 3
+    assert found in ([("e1", 1), ("s3", None)], [("s1", 1), ("s3", None)])
+    assert {key for key, _ in hits(query="&sort=newest")[0]} == {"e1", "s1", "s3"}
+
+
+def test_a_search_shows_both_where_the_access_does_not_say_that_they_are_one() -> None:
+    assert [key for key, _ in hits("id", "filename", "at")[0]] == ["e1", "s1", "s3"]
+    assert hits(keys=("s3",)) == ([("e1", None), ("s3", None)], 2)
+
+
 def test_its_occurrence_of_that_time_stands_for_it_and_the_answer_says_so() -> None:
     found, warnings = line()
     assert found == ["s1", "e2", "s3", "s4"]

@@ -3,6 +3,7 @@
 Source: docs/contract/mcp-adapter.md 10.6.2. `end_chars = start_chars + len(text)`, always.
 """
 
+import re
 from dataclasses import dataclass
 
 from pdpp_mcp_server import contract
@@ -208,6 +209,21 @@ def _match(window: Json, request: WindowRequest) -> Json | None:
     return {"q": request.arguments["q"], "start_chars": begin, "end_chars": end}
 
 
+# A line of the text face that is not record text begins with one of these.
+# Whoever reads may end a line at more characters than LF.
+_OURS = re.compile(
+    r"(?:^|(?<=[\r\x85\u2028\u2029]))(?=(?:BEGIN|END)\b|\[\d|\{"
+    r"|(?:next|previous|use|cut|binary|warning|unavailable|ignored|recall|fresh|source_mix|empty"
+    r"|near|error|repeated)\b)",
+    re.MULTILINE,
+)
+
+
+def set_apart(record_text: str) -> str:
+    """Record text of which no line can be taken for one of ours: such a line gets a blank."""
+    return _OURS.sub(" ", record_text)
+
+
 def _text(call: ToolCall, structured: Json, shown: _ShownWindow) -> str:
     visible = clean(shown.text)
     window = structured["window"]
@@ -225,11 +241,13 @@ def _text(call: ToolCall, structured: Json, shown: _ShownWindow) -> str:
     lines = [line for line in calls if line]
     if not shown.follows and not shown.complete:
         lines.insert(0, END_OF_FIELD)
-    fence = text.fenced([text.set_apart(visible)], call.nonce)
+    fence = text.fenced([set_apart(visible)], call.nonce)
     whole = text.joined([clean_json(head)], lines, fence)
-    # the way on stands at both ends of what is longer than hosts show
-    again = [f"{text.REPEATED} {line}" for line in lines]
-    return whole if len(whole) <= contract.SEEN else text.joined([whole], again)
+    if len(whole) > contract.SEEN:
+        from pdpp_mcp_server.faces.long_texts import walked_on  # noqa: PLC0415 (few are so long)
+
+        whole = walked_on(whole, lines)
+    return whole
 
 
 def _walk_line(head: Json, direction: str) -> str | None:

@@ -41,7 +41,7 @@ from pdpp_mcp_server.faces.truncation import (
     reach_of,
 )
 from pdpp_mcp_server.handles import spells_connection
-from pdpp_mcp_server.rs_client.answers import connector_key_of
+from pdpp_mcp_server.rs_client.answers import connection_of, connector_key_of
 from pdpp_mcp_server.rs_client.json_values import (
     Json,
     as_count,
@@ -66,6 +66,7 @@ READ_ON = (
     " where an excerpt is cut"
 )
 opening, closing = "<mark>", "</mark>"
+LISTED_SOURCES = 8
 TAG = re.compile(r"</?mark>")
 EXCERPTS = "evidence_excerpts"
 EXCERPT_MEMBERS = (EXCERPTS, "match_windows", "field_windows", "matches")
@@ -454,3 +455,18 @@ def unescaped(snippet: str) -> str:
     return "".join(
         f"{opening}{part}{closing}" if position % 2 else part for position, part in enumerate(parts)
     )
+
+
+def source_mix_lines(rows: Sequence[Json]) -> list[str]:
+    """From which sources the rows of a page come."""
+    if not rows:
+        return []
+    shown = [_source(row) for row in rows[:LISTED_SOURCES]]
+    more = len(rows) - LISTED_SOURCES
+    return [f"source_mix: {' | '.join(shown)}" + (f" +{more} more" if more > 0 else "")]
+
+
+def _source(row: Json) -> str:
+    name = first_text(row.get("display_name"))
+    parts = [connection_of(row), connector_key_of(row), f'"{label(name)}"' if name else None]
+    return " ".join(label(part) for part in parts if part) + f" {row.get('count', 0)}"

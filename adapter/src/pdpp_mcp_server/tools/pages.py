@@ -33,7 +33,7 @@ from pdpp_mcp_server.rs_client.answers import (
     rows_of,
     with_rows,
 )
-from pdpp_mcp_server.rs_client.json_values import Json, as_count, as_object, as_text
+from pdpp_mcp_server.rs_client.json_values import Json, as_count, as_object, as_text, compact
 from pdpp_mcp_server.rs_client.port import Path, Query
 
 ROW_MEMBERS = frozenset(path[0] for path in ROW_PATHS)
@@ -139,7 +139,9 @@ class PageRead:
         bare = self.render(ShownPage(page, [], 1))
         text_chars, structured_chars = bare.sizes
         text_chars += self.closing_chars + text.length(page.table.heading)
-        text_chars += text.leading_chars(bare.structured)
+        # what a long text says at both ends
+        ends = (bare.structured.get(name) for name in ("next", "warnings"))
+        text_chars += sum(len(compact(each)) for each in ends)
         return PageHead(structured_chars, text_chars, page.cursor is not None, budget)
 
 

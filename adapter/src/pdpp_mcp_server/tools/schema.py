@@ -261,19 +261,8 @@ def _outcome(
 ) -> Outcome:
     calls = [item.as_json() for item in following]
     structured: Json = {"next": calls, "warnings": warnings, "data": data}
-    shown = _leading_on(face, following, warnings)
-    return Outcome(structured, shown, request_id=request_id, rows=len(rows))
+    if len(face) > contract.SEEN:
+        from pdpp_mcp_server.faces.long_texts import schema_both_ends  # noqa: PLC0415 (few)
 
-
-def _leading_on(face: str, following: list[NextCall], warnings: list[Json]) -> str:
-    """A text whose warnings and calls stand behind its first line, where it is longer than hosts
-    show; at its end once more, where there is room.
-    """
-    if len(face) <= contract.SEEN:
-        return face
-    leading = [*text.warning_lines(warnings), *text.next_lines(following)]
-    head, *rest = face.split("\n")
-    rest = [line for line in rest if line not in leading]
-    whole = text.joined([head], leading, rest, text.repeated(following, warnings))
-    has_room = not len(face) <= contract.SCHEMA_TEXT_LIMIT < len(whole)
-    return whole if has_room else text.joined([head], leading, rest)
+        face = schema_both_ends(face, following, warnings)
+    return Outcome(structured, face, request_id=request_id, rows=len(rows))

@@ -23,7 +23,7 @@ from pdpp_mcp_server.calls import Outcome, ToolCall
 from pdpp_mcp_server.errors import NextCall, ToolError
 from pdpp_mcp_server.faces import text
 from pdpp_mcp_server.faces.content_ladder import links_of
-from pdpp_mcp_server.faces.hits import READ_ON, HitItem, HitTable
+from pdpp_mcp_server.faces.hits import READ_ON, HitItem, HitTable, source_mix_lines
 from pdpp_mcp_server.faces.mail_operators import MailFiles, mail_files
 from pdpp_mcp_server.faces.meant_calls import meant_calls
 from pdpp_mcp_server.faces.near_values import NEAR_POINTER, near_calls, near_lines
@@ -195,7 +195,7 @@ def _text_face(
     facts = [f"hits={len(shown.blocks)}", *relaxed_facts(page.body), *page.facts]
     return text.joined(
         [text.head_line("search", None, facts, shown.first_id)],
-        text.source_mix_lines(mix),
+        source_mix_lines(mix),
         [*page.notes, *relaxed_notes(page.body, is_narrowed=is_narrowed)],
         text.fenced([*held_as_written(shown.lines, page.body), *near_lines(near)], call.nonce),
         _use_lines(shown),

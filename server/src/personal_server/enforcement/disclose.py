@@ -57,18 +57,6 @@ class Record(WireObject, kw_only=True, tag_field="object", tag="record"):
     expanded: Mapping[str, Expanded] | None = None
 
 
-class NamedRecord(Record, kw_only=True):
-    """A record with the time and the title that its fields tell.
-
-    Source: docs/contract/resource-server.md 2.4.
-    """
-
-    component: ClassVar = "NamedRecord"
-
-    at: str | None = None
-    title: str | None = None
-
-
 class ChildList(WireObject, kw_only=True, tag_field="object", tag="list"):
     """The related records of one record, and where more of them are."""
 

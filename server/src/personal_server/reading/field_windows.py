@@ -28,7 +28,6 @@ from personal_server.enforcement.disclose import identity
 from personal_server.enforcement.plans import FieldWindowPlan
 from personal_server.enforcement.queries import FieldWindowQuery
 from personal_server.enforcement.rows import FieldWindow, WindowOutcome
-from personal_server.reading.single_records import no_such_record
 from personal_server.storage.ports.snapshots import ReadSnapshot
 
 
@@ -103,6 +102,8 @@ def _the_one(
     windows: Sequence[FieldWindow],
 ) -> FieldWindow:
     if not windows:
+        from personal_server.reading.single_records import no_such_record  # noqa: PLC0415 (seldom)
+
         raise no_such_record(snapshot)
     if len(windows) > 1:
         holders = {window.connection_id for window in windows}

@@ -169,6 +169,10 @@ def _found(snapshot: ReadSnapshot, read: AuthorizedSearch, *, exact: bool) -> Fo
         is_hybrid = mode is SearchMode.HYBRID
         ranked = _both(snapshot, read, ranked, questions, meant) if is_hybrid else meant
         total = len(ranked) + (left_out if is_hybrid else 0)
+    if any(each.declared.fields_with_role("occurrence-of") for each in read.sources):
+        from personal_server.reading.occurrences import without_occurrences  # noqa: PLC0415 (few)
+
+        ranked = without_occurrences(snapshot, read.sources, ranked, LOOKED_AT_HITS)
     is_best_only = questions[-1].least is not None and len(answers[-1]) == MOST_PARTIAL_HITS
     coverage = replace(_coverage(read, total, matches, near), is_best_only=is_best_only)
     return FoundHits(ranked, coverage, questions, note, wider.near)

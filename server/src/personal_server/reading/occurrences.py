@@ -2,7 +2,7 @@
 
 Rule: whether it is left out follows from records that this request sees, and from nothing else; its
 occurrence of the same time has to stand in the same answer.
-Source: docs/contract/resource-server.md 7.9; docs/decisions.md C32.
+Source: docs/contract/resource-server.md 7.9, 11.3; docs/decisions.md C32.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from personal_server.domain.answer_warnings import Warning
 from personal_server.domain.authority import ReadableSource
 from personal_server.enforcement.authorized_reads import AuthorizedRead, occurrences_plan
 from personal_server.enforcement.plans import TimelinePlan
+from personal_server.enforcement.ranking import Ranked, place_of
 from personal_server.enforcement.rows import PlacedRow, Position, RowPage
 from personal_server.enforcement.scopes import TimedScope
 from personal_server.storage.ports.snapshots import ReadSnapshot
@@ -41,6 +42,34 @@ def page_of_line(
         if not gone or not page.more or len(rows) >= read.plan.limit:
             warnings = tuple(map(_told, sorted(left_out.items())))
             return RowPage(tuple(rows), page.more, after), warnings
+
+
+def without_occurrences(
+    snapshot: ReadSnapshot, sources: Sequence[ReadableSource], ranked: Sequence[Ranked], most: int
+) -> list[Ranked]:
+    """Hits, among the best `most` of which a record and its occurrence of the same time are one:
+    the better one, which counts the other.
+    """
+    at = {place_of(each.candidate): number for number, each in enumerate(ranked[:most])}
+    shown, gone = list(ranked), set[int]()
+    for source in (each for each in sources if each.declared.event_time_field in each.fields):
+        mine = tuple(place[2] for place in at if place[:2] == source.order)
+        for other in sources if mine else ():
+            plan = occurrences_plan(source, other, mine)
+            if plan is None:
+                continue
+            for key, found in snapshot.children(plan).items():
+                first = at.get((*other.order, found.rows[0].key)) if found.rows else None
+                if first is None:
+                    continue
+                pair = sorted((at[*source.order, key], first))
+                times = {ranked[number].candidate.event_time_ns for number in pair}
+                if len(times) == 1 and gone.isdisjoint(pair):
+                    better, worse = (shown[number] for number in pair)
+                    told = better.duplicates + worse.duplicates + 1
+                    shown[pair[0]] = better._replace(duplicates=told)
+                    gone.add(pair[1])
+    return [each for number, each in enumerate(shown) if number not in gone]
 
 
 def _once(

@@ -6,6 +6,7 @@ Source: docs/contract/resource-server.md 9.1.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 import msgspec
 
@@ -17,7 +18,6 @@ from personal_server.domain.envelope import ReadResult
 from personal_server.enforcement.ambiguity import ambiguous
 from personal_server.enforcement.authorize import authorize_record
 from personal_server.enforcement.disclose import (
-    NamedRecord,
     Record,
     discloser,
     granted_value,
@@ -30,6 +30,18 @@ from personal_server.storage.damage import MEND_RECORDS
 from personal_server.storage.ports.snapshots import ReadSnapshot
 
 _TITLE_CHARS = 200
+
+
+class NamedRecord(Record, kw_only=True):
+    """A record with the time and the title that its fields tell.
+
+    Source: docs/contract/resource-server.md 9.1.
+    """
+
+    component: ClassVar = "NamedRecord"
+
+    at: str | None = None
+    title: str | None = None
 
 
 def read_record(snapshot: ReadSnapshot, authority: ReadAuthority, query: RecordQuery) -> ReadResult:

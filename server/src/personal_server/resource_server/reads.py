@@ -10,13 +10,12 @@ from typing import ClassVar, TypeVar, cast
 from pdpp_kernel.wire_objects import WireObject, Word
 from personal_server.domain.cursor import TokenUse
 from personal_server.domain.envelope import UNCOUNTED, ReadResult
-from personal_server.enforcement.disclose import NamedRecord, Record, Tombstone
+from personal_server.enforcement.disclose import Record, Tombstone
 from personal_server.enforcement.timeline_entries import TimelineEntry
 from personal_server.reading.changes import follow
 from personal_server.reading.field_windows import ShownFieldWindow, read_field_window
 from personal_server.reading.ports import ReadPorts
 from personal_server.reading.records import read_records
-from personal_server.reading.single_records import read_record
 from personal_server.reading.timeline import read_timeline
 from personal_server.resource_server.envelopes import (
     ListFront,
@@ -48,11 +47,13 @@ _META = {"count": {"kind": "none"}, "warnings": ()}
 _RECORDS = "/v1/streams/entries/records"
 
 
-class SingleRecord(NamedRecord, kw_only=True):
+class SingleRecord(Record, kw_only=True):
     """One record."""
 
     component: ClassVar = "SingleRecord"
 
+    at: str | None = None
+    title: str | None = None
     links: SelfLink
     meta: Meta
 
@@ -151,6 +152,8 @@ class RecordRoutes:
 
     def read_record(self, request: Request) -> Reply:
         """`GET /v1/streams/{stream}/records/{record_key}`."""
+        from personal_server.reading.single_records import read_record  # noqa: PLC0415 (this route)
+
         query = record_query(request, zone_of(request, self._ports.time_zone))
         answer = read_record(snapshot_of(request), request.authority, query)
         return object_reply(SingleRecord, request, answer)

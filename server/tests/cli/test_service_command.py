@@ -6,6 +6,7 @@ import plistlib
 import shlex
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -274,13 +275,15 @@ def test_systemd_finds_nothing_wrong_with_the_unit(tmp_path: Path) -> None:
     unit.write_bytes(
         SystemdUser(tmp_path).render(ServerCommand((str(program),), COMMAND.variables))
     )
-    done = subprocess.run(
-        ["systemd-analyze", "--user", "verify", "--man=no", str(unit)],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={"XDG_RUNTIME_DIR": str(tmp_path), "HOME": str(tmp_path), "PATH": "/usr/bin:/bin"},
-    )
+    # sockets of other units lie there, and the path of a socket is short
+    with tempfile.TemporaryDirectory(prefix="pdpp-", dir="/tmp") as runtime:
+        done = subprocess.run(
+            ["systemd-analyze", "--user", "verify", "--man=no", str(unit)],
+            capture_output=True,
+            text=True,
+            check=False,
+            env={"XDG_RUNTIME_DIR": runtime, "HOME": str(tmp_path), "PATH": "/usr/bin:/bin"},
+        )
     assert (done.returncode, done.stderr) == (0, "")
 
 

@@ -1,0 +1,65 @@
+"""Where the files of a whole run lie."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.memory_folder import LEFT_BYTES, ROOM_BYTES, has_room
+
+ENOUGH_KB = (ROOM_BYTES + LEFT_BYTES) // 1024
+
+
+def told_of(free: int, flags: int = 0) -> Callable[[object], os.statvfs_result]:
+    """What a system says of a folder with so many bytes free."""
+    found = os.statvfs_result((4096, 4096, *[free // 4096] * 3, 9, 9, 9, flags, 255))
+
+    def statvfs(place: object) -> os.statvfs_result:
+        del place
+        return found
+
+    return statvfs
+
+
+@pytest.mark.parametrize(
+    ("told", "is_there"),
+    [
+        (f"MemTotal: 1 kB\nMemAvailable:   {ENOUGH_KB} kB\n", True),
+        (f"MemAvailable: {ENOUGH_KB - 1} kB\n", False),
+        ("MemTotal: 99999999 kB\n", False),
+        ("", False),
+    ],
+)
+def test_there_is_room_where_memory_is_left_for_programs_too(
+    told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, is_there: bool
+) -> None:
+    monkeypatch.setattr(os, "statvfs", told_of(ROOM_BYTES))
+    assert has_room(tmp_path, told) is is_there
+
+
+@pytest.mark.parametrize(("free", "flags"), [(ROOM_BYTES - 4096, 0), (ROOM_BYTES, os.ST_NOEXEC)])
+def test_a_small_folder_and_one_without_programs_is_no_room(
+    free: int, flags: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "statvfs", told_of(free, flags))
+    assert not has_room(tmp_path, f"MemAvailable: {ENOUGH_KB} kB\n")
+
+
+def test_without_such_a_folder_there_is_no_room(tmp_path: Path) -> None:
+    assert not has_room(tmp_path / "none", f"MemAvailable: {ENOUGH_KB} kB\n")
+
+
+def test_a_folder_that_was_named_stays_the_one(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.memory_folder"],
+        env={**os.environ, "TMPDIR": str(tmp_path)},  # noqa: TID251 (what tests start with)
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == ""

@@ -116,7 +116,11 @@ async def test_a_stolen_refresh_token_of_a_client_with_keys_opens_nothing(owner:
 
 @pytest.mark.parametrize(
     ("kind", "url", "fetched"),
-    [(Claude, CLAUDE, [CLAUDE]), (ChatGpt, CHATGPT, [CHATGPT, CHATGPT_KEYS])],
+    [
+        # the other does all of it, and proves itself by its keys
+        pytest.param(Claude, CLAUDE, [CLAUDE], marks=pytest.mark.long),
+        (ChatGpt, CHATGPT, [CHATGPT, CHATGPT_KEYS]),
+    ],
     ids=["none", "private_key_jwt"],
 )
 async def test_a_client_with_a_document_connects_refreshes_and_asks_again_after_the_end(

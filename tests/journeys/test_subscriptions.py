@@ -69,6 +69,8 @@ async def next_updated(heard: Subscription) -> str:
     return event.uri
 
 
+# What listeners hear, `test_listeners` proves with the same client in one process.
+@pytest.mark.long
 @pytest.mark.anyio
 @pytest.mark.filterwarnings("ignore:resources/.*subscribe is removed")  # said of what is tested
 async def test_clients_of_both_eras_hear_what_another_process_did(served: Home) -> None:

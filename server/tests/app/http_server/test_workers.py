@@ -209,7 +209,7 @@ def test_a_leader_that_cannot_begin_says_why_and_ends_all(tmp_path: Path) -> Non
 def test_callers_of_workers_that_are_killed_are_answered_and_nothing_is_written_twice(
     tmp_path: Path,
 ) -> None:
-    found = run(tmp_path, seconds=10, callers=16)
+    found = run(tmp_path, seconds=5, callers=16)
     assert found.kills
     assert found.problems() == []
 

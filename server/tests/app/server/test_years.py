@@ -57,9 +57,9 @@ OTHERS = "name GLOB '[rhwf][0-9]*' OR name GLOB 'sqlite_*'"
 TABLES = f"SELECT name FROM sqlite_master WHERE type = 'table' AND NOT ({OTHERS})"  # noqa: S608
 
 
-# The shortest that anything is kept here is 30 days: who looks in every six days misses none of it.
+# The shortest that anything is kept here is 30 days: who looks in every ten days misses none of it.
 @pytest.mark.of_files("the sizes are those of files")
-@pytest.mark.parametrize("step_days", [6, pytest.param(3, marks=pytest.mark.long)])
+@pytest.mark.parametrize("step_days", [10, pytest.param(3, marks=pytest.mark.long)])
 def test_a_year_leaves_the_files_as_large_as_half_a_year_did(
     step_days: int, tmp_path: Path
 ) -> None:

@@ -30,6 +30,7 @@ BESIDE = frozenset(
         "unreadable_text",
         "no_value",
         "empty_field",
+        "no_file",
         "before_header",
         "no_account_number",
         "ambiguous_dates",

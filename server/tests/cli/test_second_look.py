@@ -121,6 +121,20 @@ def test_what_no_table_held_becomes_the_source_of_its_recipe(
     assert report["streams"]["rides"]["new"] == 2
 
 
+def test_a_recipe_that_is_called_otherwise_than_the_file_is_told(
+    tmp_path: Path, reader: ReaderProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recipes = tmp_path / "recipes"
+    recipes.mkdir()
+    named = RECIPE.replace('has = ["no"', 'files = ["rides*.csv"]\nhas = ["no"')
+    (recipes / "rides.toml").write_text(named)
+    monkeypatch.setattr(reader, "_recipes", recipes)
+    (tmp_path / "trips.csv").write_text(RIDES)
+    report = imported(Machine(), tmp_path / "trips.csv")
+    assert report["connector_key"] == "table-trips"
+    assert [each["code"] for each in report["noted"]] == ["no_file"]
+
+
 @pytest.fixture
 def export(tmp_path: Path) -> Path:
     folder = tmp_path / "export"

@@ -173,7 +173,7 @@ class ReaderWorker:
         return Seen(
             export.total_bytes,
             [_seen(reading) for reading in self._readings],
-            [_skipped_item(item) for item in export.refused],
+            [_skipped_item(item) for item in (*export.refused, *self._misnamed(export))],
             unread_of(export, [reading.export for reading in self._readings]),
             self._new_faults(),
             self._recipes[1] if self._recipe_texts else [],
@@ -199,6 +199,19 @@ class ReaderWorker:
         if source:
             return (reading_as(export, source, guidance, self._sources),)
         return told_apart(readings(export, guidance, self._sources), self._recipes[0])
+
+    def _misnamed(self, export: Export) -> Iterator[Skipped]:
+        """Files that a recipe of the owner's would read, were they called as it says."""
+        own = [each for each in self._recipes[0] if each.origin] if self._recipe_texts else []
+        used = {reading.source.connector_key for reading in self._readings}
+        mine = [r for r in self._readings if not isinstance(r.source, FittedTable)]
+        read = {member.name for reading in mine for member in reading.export.members}
+        rest = export.only(member for member in export.members if member.name not in read)
+        for source in own:
+            if source.connector_key not in used:
+                from pdpp_sources.recipes.missed_streams import misnamed_files  # noqa: PLC0415
+
+                yield from misnamed_files(rest, source.recipe)
 
     def _new_faults(self) -> list[str]:
         """Errors of readers of other packages that were not told yet."""

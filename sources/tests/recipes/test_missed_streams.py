@@ -8,6 +8,7 @@ import pytest
 
 from pdpp_kernel.source_item import Skipped
 from pdpp_sources.common.export import open_export
+from pdpp_sources.recipes.missed_streams import misnamed_files
 from pdpp_sources.recipes.recipe_shelf import own_recipe
 from pdpp_sources.registry import readings, with_outside
 from sources.tests.specimens.files import as_folder
@@ -53,3 +54,25 @@ def test_the_same_is_told_where_the_recipe_lies_among_the_others(tmp_path: Path)
         first = readings(export, sources=with_outside((), [recipe]))[0]
         assert told(list(first.items())) == [("no_rows", "history.json")]
         assert told(list(first.items(first.export.total_bytes))) == []
+
+
+def test_a_file_whose_rows_fit_under_another_name_is_told(tmp_path: Path) -> None:
+    items = read(RECIPE.replace("history*.json", "plays*.json"), EXPORT, tmp_path)
+    assert told(items) == [("no_file", "history.json")]
+
+
+def test_a_stream_whose_files_are_not_there_is_told(tmp_path: Path) -> None:
+    files = {"podcasts.json": EXPORT["podcasts.json"], "notes.txt": b"none"}
+    assert told(read(RECIPE, files, tmp_path)) == [("no_file", "listens")]
+
+
+def test_one_file_of_an_export_by_itself_is_told_nothing(tmp_path: Path) -> None:
+    assert told(read(RECIPE, {"podcasts.json": EXPORT["podcasts.json"]}, tmp_path)) == []
+
+
+def test_a_recipe_that_knows_no_file_names_those_that_fit(tmp_path: Path) -> None:
+    wrong = RECIPE.replace("history*.json", "plays*.json").replace("podcasts.json", "shows.json")
+    recipe = own_recipe("e.toml", wrong, ()).recipe
+    with open_export(as_folder(EXPORT, tmp_path)) as export:
+        found = [(each.code, each.where) for each in misnamed_files(export, recipe)]
+    assert found == [("no_file", "podcasts.json"), ("no_file", "history.json")]

@@ -194,3 +194,13 @@ def test_a_label_that_lists_types_is_those_types(tmp_path: Path) -> None:
     (tmp_path / "a.vcf").write_text(card)
     (found,) = records_of(read_path(tmp_path), "contacts")
     assert found["phones_by_kind"] == ["work: 1", "work: 2", "boat; summer: 3"]
+
+
+def test_a_group_that_is_called_as_a_property_is_one(tmp_path: Path) -> None:
+    lines = ["PHONE.WORK:0704189993", "EMAIL.HOME:a@example.org", "PHONE.NOTE:kept"]
+    card = "\n".join(["BEGIN:VCARD", "VERSION:3.0", "FN:X", *lines, "END:VCARD"])
+    (tmp_path / "a.vcf").write_text(card)
+    (found,) = records_of(read_path(tmp_path), "contacts")
+    assert found["phones_by_kind"] == ["work: 0704189993"]
+    assert found["emails"] == ["a@example.org"]
+    assert found["note"] == "kept"

@@ -94,3 +94,21 @@ def test_what_the_platform_or_a_program_says_is_told_from_people(tmp_path: Path)
     items = read_path(as_zip(files, tmp_path / "export.zip"))
     found = [m for m in records_of(items, "messages") if m["sent_at"].startswith("2014")]
     assert [m["author_kind"] for m in found] == ["notice", "person", "bot"]
+
+
+def test_what_a_program_says_in_fields_is_said(tmp_path: Path) -> None:
+    fields = [{"title": "", "value": ":one: Yes\n\n"}, {"title": "Ends", "value": "Monday"}]
+    attachment = {"pretext": "A poll", "title": "Bread?", "fallback": "Vote", "fields": fields}
+    poll = {"type": "message", "subtype": "bot_message", "ts": "1700000000.000100", "text": ""}
+    files = SPECIMENS["slack"] | {
+        "Workspace/general/2023-11-14.json": as_json([poll | {"attachments": [attachment]}])
+    }
+    items = read_path(as_zip(files, tmp_path / "export.zip"))
+    message = next(m for m in records_of(items, "messages") if m["channel_name"] == "general")
+    assert message["text"].split("\n\n") == [
+        "A poll",
+        "Bread?",
+        "Vote",
+        ":one: Yes",
+        "Ends: Monday",
+    ]

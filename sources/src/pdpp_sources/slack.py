@@ -367,8 +367,11 @@ class _Entry:
     def _words(self, value: Data) -> str | None:
         pieces = [json_values.text(value, "text")]
         for attachment in json_values.objects(value, "attachments"):
-            pieces.append(json_values.text(attachment, "title"))
+            pieces += (json_values.text(attachment, name) for name in ("pretext", "title"))
             pieces.append(json_values.text(attachment, "text", "fallback"))
+            for row in json_values.objects(attachment, "fields"):
+                named = (json_values.text(row, name) for name in ("title", "value"))
+                pieces.append(": ".join(words.strip() for words in named if words))
         blocks = json_values.objects(value, "blocks")
         text = "\n\n".join(filter(None, pieces)) or words_of_blocks(blocks)
         return readable(text, self.workspace.people, self.workspace.channels) or None

@@ -35,6 +35,8 @@ _OTHER_NAMES = {
     "X-EVOLUTION-BLOG-URL": "URL",
     "X-BIRTHDAY": "BDAY",
 }
+_GROUPS_THAT_NAME = {"PHONE": "TEL", "TEL": "TEL", "EMAIL": "EMAIL", "ADDRESS": "ADR"}
+_PLACES = ("home", "work", "cell", "mobile", "fax", "other", "main")
 # Android's ContactsContract.CommonDataKinds.Relation, by its numbers.
 _ANDROID_RELATIONS = {
     "1": "assistant",
@@ -142,6 +144,11 @@ def properties(raw: bytes) -> list[CardProperty]:
 
 def _renamed(entry: CardProperty) -> CardProperty:
     """A property that a program gave a name of its own under the one that everybody knows."""
+    if entry.group in _GROUPS_THAT_NAME and entry.name not in _OTHER_NAMES:
+        # `PHONE.WORK:…`: by the standard a property `WORK` of a group
+        name = _GROUPS_THAT_NAME[entry.group]
+        if entry.name.lower() in _PLACES:
+            return replace(entry, name=name, kinds=(*entry.kinds, entry.name.lower()), group="")
     if entry.name != "X-ANDROID-CUSTOM":
         return replace(entry, name=_OTHER_NAMES.get(entry.name, entry.name))
     kind, value, number, label = (*entry.parts, "", "", "", "")[:4]

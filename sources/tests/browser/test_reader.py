@@ -169,3 +169,23 @@ def test_a_row_that_is_not_utf_8_costs_no_other(tmp_path: Path) -> None:
     (tmp_path / "History").write_bytes(spoiled)
     visits = records_of(read_path(tmp_path / "History"), "visits")
     assert [visit["title"] for visit in visits] == ["rye ü - Search XY", "Rye", "Rye"]
+
+
+def test_what_is_written_to_a_bookmark_of_a_page_is_its_note(tmp_path: Path) -> None:
+    page = """<!DOCTYPE NETSCAPE-Bookmark-file-1>
+<DL><p>
+<DT><A HREF="https://a.example">A</A>
+<DD>On two
+lines &amp; more
+<HR>
+<DT><A HREF="https://b.example">B</A>
+<DT><A HREF="https://c.example">C</A><DD>last
+</DL><p>
+"""
+    (tmp_path / "page.html").write_text(page)
+    items = read_path(tmp_path)
+    assert {data["url"]: data["note"] for data in records_of(items)} == {
+        "https://a.example": "On two\nlines & more",
+        "https://b.example": None,
+        "https://c.example": "last",
+    }

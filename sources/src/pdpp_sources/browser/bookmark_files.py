@@ -37,9 +37,10 @@ _INSIDE = r"""(?>(?:[^<>"]++|"[^"<]*+"){0,10000})"""
 _WORDS = r"(?s:.*?)(?=</?(?:a|h3|dl)\b|\Z)"
 _MARKS = re.compile(
     rf"<h3\b{_INSIDE}>(?P<name>{_WORDS})|<a\s(?P<link>{_INSIDE})>(?P<title>{_WORDS})"
-    r"|(?P<open><dl\b)|(?P<close></dl\b)",
+    r"|(?P<open><dl\b)|(?P<close></dl\b)|(?P<note><dd\b[^<>]*+>)|<(?:dt|hr)\b",
     re.IGNORECASE,
 )
+_LONGEST_NOTE_CHARS = 64 * 1024
 _ATTRIBUTE = re.compile(r'([A-Za-z_]+)\s*=\s*"([^"]*)"')
 _TAGS = re.compile(r"<[^>]*>")
 
@@ -239,9 +240,15 @@ def _page(member: ExportMember) -> Iterator[SourceItem]:
     """The links of a page, each under the headings that are open."""
     folders: list[str] = []
     name = ""
+    link: _Link | None = None
     with member.open() as stream:
         for begin, text in _stretches(stream):
+            end = 0  # of the last mark
             for match in _MARKS.finditer(text):
+                if link:
+                    link.add(text[end : match.start()])
+                    link.has_note |= bool(match["note"])
+                end = match.end()
                 if match["name"] is not None:
                     name = _words(match["name"])
                 elif match["open"]:
@@ -249,12 +256,38 @@ def _page(member: ExportMember) -> Iterator[SourceItem]:
                     name = ""
                 elif match["close"]:
                     folders[-1:] = []
-                else:
-                    open_folders, position = folders[-_DEEPEST:], member.offset + begin
-                    build = partial(
-                        _page_items, match["link"], match["title"], open_folders, position
-                    )
-                    yield from one_record(member.where(begin), position, build)
+                if link and not match["note"]:
+                    yield from link.records(member)
+                    link = None
+                if match["link"] is not None:
+                    link = _Link(match["link"], match["title"], folders[-_DEEPEST:], begin)
+            if link:
+                link.add(text[end:])
+        if link:
+            yield from link.records(member)
+
+
+@dataclass(slots=True)
+class _Link:
+    """A link of a page, whose note may follow it on further lines."""
+
+    attributes: str
+    title: str
+    folders: list[str]
+    begin: int
+    has_note: bool = False
+    note: str = ""
+
+    def add(self, text: str) -> None:
+        """What stands behind it, which is its note if one has begun."""
+        if self.has_note:
+            self.note = (self.note + text)[:_LONGEST_NOTE_CHARS]
+
+    def records(self, member: ExportMember) -> Iterator[SourceItem]:
+        """The bookmark, or why it is none."""
+        position = member.offset + self.begin
+        build = partial(_page_items, self, position)
+        yield from one_record(member.where(self.begin), position, build)
 
 
 def _stretches(stream: BinaryIO) -> Iterator[tuple[int, str]]:
@@ -273,15 +306,16 @@ def _stretches(stream: BinaryIO) -> Iterator[tuple[int, str]]:
         yield begin, carried
 
 
-def _page_items(link: str, title: str, folders: list[str], position: int) -> list[SourceItem]:
-    facts = {name.lower(): unescaped(value) for name, value in _ATTRIBUTE.findall(link)}
+def _page_items(link: _Link, position: int) -> list[SourceItem]:
+    facts = {name.lower(): unescaped(value) for name, value in _ATTRIBUTE.findall(link.attributes)}
     url = or_none(printable(facts.get("href", "")).strip())
     if url is None:
         raise BadRecord("bad_record", "the bookmark has no address")
-    folder = " / ".join(filter(None, folders))
+    folder = " / ".join(filter(None, link.folders))
     added, modified = (_counted(facts.get(name)) for name in ("add_date", "last_modified"))
-    record = bookmark(url, or_none(_words(title)), folder, added, modified)
+    record = bookmark(url, or_none(_words(link.title)), folder, added, modified)
     record["tags"] = _tags(facts.get("tags"))
+    record["note"] = or_none(printable(unescaped(_TAGS.sub("", link.note))).strip())
     return [SourceRecord("bookmarks", record, position)]
 
 

@@ -85,6 +85,7 @@ def bookmark(
         "host": host_of(url),
         "folder": folder or None,
         "tags": [],
+        "note": None,
         "modified_at": modified_at,
     }
     return data | ({"added_at": added_at} if added_at else {})

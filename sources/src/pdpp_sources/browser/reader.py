@@ -76,6 +76,7 @@ BOOKMARKS = StreamForm(
         word("host", "Site", searched=True),
         word("folder", "The folders it lies in, outermost first", searched=True),
         names("tags", "Your tags for it, in Firefox"),
+        text("note", "What is written to it, on a page of bookmarks"),
         moment("modified_at", "When it was last changed"),
     ],
     time_field="added_at",

@@ -196,6 +196,11 @@ def cut(path: Path) -> None:
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
 
 
+def without_a_piece(path: Path) -> None:
+    content = path.read_bytes()
+    path.write_bytes(content[:1_500] + content[1_700:])
+
+
 def without_its_end(path: Path) -> None:
     match path.suffix:
         case ".ndjson":
@@ -244,7 +249,10 @@ def rewritten(path: Path, change: Callable[[str, bytes], bytes | None]) -> None:
 
 
 @every_form
-@pytest.mark.parametrize("damage", [cut, without_its_end, with_another_letter, with_a_record_less])
+@pytest.mark.parametrize(
+    "damage",
+    [cut, without_a_piece, without_its_end, with_another_letter, with_a_record_less],
+)
 def test_an_export_that_is_not_whole_is_refused_before_anything_is_stored(
     form: str, damage: Callable[[Path], None], tmp_path: Path
 ) -> None:

@@ -8,6 +8,7 @@ Raises: ExportTruncated, ExportNotRecognized, ExportUnsafe.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import struct
@@ -141,6 +142,10 @@ def open_own_export(path: Path, within: Path | None = None) -> Generator[OwnExpo
             *(msgspec.MsgspecError, tarfile.TarError, zipfile.BadZipFile, zlib.error),
             *(EOFError, KeyError, ValueError, struct.error),
         ):
+            raise _incomplete() from None
+        except OSError as error:
+            if error.errno != errno.EINVAL:  # a place before its begin; else the disk failed
+                raise
             raise _incomplete() from None
         yield export
 

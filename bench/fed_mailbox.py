@@ -1,7 +1,8 @@
-"""`python -m bench.fed_mailbox [--edits N] [--only mails|edits] [--server courier]`: a mailbox.
+"""`python -m bench.fed_mailbox [--edits N] [--only mails|edits] [--server NAME]`: a mailbox.
 
 Against Debian's dovecot (root, `dovecot-imapd`), or its courier, which tells nothing of changes
-(no CONDSTORE; `.ci/courier` unpacks it), with `pdpp` as processes that follow it:
+(no CONDSTORE; `.ci/courier` unpacks it), or over JMAP against its cyrus (`.ci/cyrus`), with `pdpp`
+as processes that follow it:
 
   mails  4,150 public mails: imported as one mbox by one server, fetched over IMAP by another. The
          records of both are compared by stream, key and value, and what the first one then fetches
@@ -44,15 +45,17 @@ from personal_server.app.feeding import feed_store
 from personal_server.app.stores import open_stores
 from personal_server.settings import Settings
 from tests.courier import CourierServer, courier_server
+from tests.cyrus import CyrusServer, cyrus_server
 from tests.dovecot import PASSWORD, USER, MailServer, mail_server
 
 JUNK = "Junk"
 BURST = 100
-Server = MailServer | CourierServer
+Server = MailServer | CourierServer | CyrusServer
 Opened = Callable[[], AbstractContextManager[Server]]
 SERVERS: dict[str, Opened] = {
     "dovecot": mail_server,
     "courier": courier_server,
+    "cyrus": cyrus_server,
 }
 OF_ITS_PLACE = ("mailbox", "labels", "labelled", "size_bytes", "blob_ref")
 """Fields that an mbox has other values of: folder and marks, and what counts the ends of lines,
@@ -159,6 +162,23 @@ class Owner(FedTerminal):
         return {(line["stream"], line["key"]): line["data"] for line in self.lines()}
 
 
+@dataclass
+class JmapOwner(Owner):
+    """One whose account is followed over JMAP."""
+
+    def follow(self, *options: str) -> None:
+        """Add the account."""
+        place = [f"http://127.0.0.1:{self.wire.port}/", "--user", USER]
+        self.pdpp("feed", "add-jmap", *place, *options, typed=f"{PASSWORD}\n")
+
+
+def owner_of(folder: Path, server: Server) -> Owner:
+    """The owner of an account there."""
+    if isinstance(server, CyrusServer):
+        return JmapOwner(Site(folder), Wire(server.http))
+    return Owner(Site(folder), Wire(server.port))
+
+
 def signed_in(server: Server) -> imaplib.IMAP4:
     """The owner's own mail program."""
     client = imaplib.IMAP4("127.0.0.1", server.port)
@@ -192,8 +212,7 @@ def _mails(folder: Path, opened: Opened) -> int:
             raw = re.sub(rb"\r?\n", b"\r\n", ESCAPED.sub(rb"\1", box.get_bytes(key)))
             client.append("INBOX", "", "", raw)
         client.logout()
-        imported = Owner(Site(folder / "imported"), Wire(server.port))
-        fed = Owner(Site(folder / "fed"), Wire(server.port))
+        imported, fed = owner_of(folder / "imported", server), owner_of(folder / "fed", server)
         imported.pdpp("import", str(sample.path))
         fed.follow()
         begun = time.monotonic()
@@ -204,7 +223,7 @@ def _mails(folder: Path, opened: Opened) -> int:
         mail_bytes = sum(len(box.get_bytes(key)) for key in box.keys())  # noqa: SIM118
         print(
             f"first sync: {first['seen']} seen, {first['records_new']} new records,"
-            f" {seconds:.0f} s, {wire.commands} commands,"
+            f" {seconds:.0f} s, {first['commands']} commands,"
             f" {wire.received + wire.sent} bytes on the wire for {mail_bytes} of mail"
         )
         ours, theirs = (_with_threads(each.records()) for each in (imported, fed))
@@ -222,7 +241,7 @@ def _mails(folder: Path, opened: Opened) -> int:
         wire.reset()
         idle = fed.run()
         print(
-            f"idle poll, all compared as its owner asks: {wire.commands} commands,"
+            f"idle poll, all compared as its owner asks: {idle['commands']} commands,"
             f" {wire.received + wire.sent} bytes (its receipt: {idle['commands']},"
             f" {idle['size_bytes']})"
         )
@@ -376,7 +395,7 @@ def _edits(folder: Path, opened: Opened, edits: int) -> int:
         for _ in range(200):
             account.write(client)
         client.logout()
-        owner = Owner(Site(folder / "site"), Wire(server.port))
+        owner = owner_of(folder / "site", server)
         owner.follow("--deletions", "follow")
         for begin in range(0, edits, BURST):
             for part in range(4):  # the account goes on changing between runs that fail

@@ -22,7 +22,7 @@ from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -63,7 +63,8 @@ idlesocket: {folder}/run/idle
 notifysocket: {folder}/run/notify
 altnamespace: yes
 unixhierarchysep: yes
-virtdomains: off
+virtdomains: userid
+defaultdomain: example.org
 httpmodules: jmap
 conversations: yes
 conversations_max_thread: 100
@@ -103,7 +104,8 @@ _LENGTH = struct.Struct("!H")
 class CyrusServer:
     """One that runs.
 
-    Shapes: `sign_ins` are the passwords that were tried.
+    Shapes: `sign_ins` are the passwords that were tried; `root` is what the names of its folders
+        begin with.
     """
 
     folder: Path
@@ -112,6 +114,13 @@ class CyrusServer:
     sign_ins: list[str] = field(default_factory=list[str])
     _listener: socket.socket = field(init=False)
     _process: subprocess.Popen[bytes] | None = field(default=None, init=False)
+
+    root: ClassVar[str] = ""
+
+    @property
+    def port(self) -> int:
+        """Where it speaks IMAP."""
+        return self.imap
 
     def place(self, user: str) -> str:
         """Where a feed finds an account."""
@@ -185,7 +194,9 @@ class CyrusServer:
 @contextmanager
 def cyrus_server() -> Generator[CyrusServer]:
     """A server without accounts."""
-    folder = Path(tempfile.mkdtemp(prefix="pdpp-cyrus-"))
+    # it has each edit written through to the disk, of which a test wants nothing
+    shared = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+    folder = Path(tempfile.mkdtemp(prefix="pdpp-cyrus-", dir=shared))
     folder.chmod(0o755)
     found = CyrusServer(folder)
     try:

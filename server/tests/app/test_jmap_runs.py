@@ -280,7 +280,8 @@ def edited(client: imaplib.IMAP4, chance: random.Random, number: int, folders: l
 
 @needs_cyrus
 @pytest.mark.parametrize(
-    ("edits", "seed"), [(30, 1), pytest.param(1_000, 2, marks=pytest.mark.long)]
+    ("edits", "seed"),
+    [(30, 1), pytest.param(1_000, 2, marks=[pytest.mark.long, pytest.mark.timeout(1_200)])],
 )
 def test_after_random_edits_and_cuts_the_records_are_those_of_the_account(
     cyrus: CyrusServer,

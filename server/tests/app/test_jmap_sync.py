@@ -118,7 +118,7 @@ def test_after_random_edits_and_cuts_the_records_are_those_of_the_account(
                     patch.setattr(FetchedBatches, "take", killed_after)
                 again(fed)
                 result = fed.engine.run(fed.feed_id)
-            ends[None if result is None else result.code] += 1
+            ends["killed" if result is None else result.code] += 1
             edited(double, chance, edits + number)
             double.bends = Bends()
     print(f"{edits} edits, runs ended {dict(ends)}, {fed.held()}")

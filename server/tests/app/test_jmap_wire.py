@@ -97,6 +97,12 @@ def test_a_place_has_a_user_no_password_and_tls(place: str) -> None:
             False,
             "jmaps+token://ada%40fastmail.com@api.fastmail.com/jmap/session",
         ),
+        (
+            "https://api.fastmail.com/jmap/session",
+            "ada@fastmail.com",
+            False,
+            "jmaps+token://ada%40fastmail.com@api.fastmail.com/jmap/session",
+        ),
         ("https://JMAP.example.org", "ada", True, "jmaps+token://ada@jmap.example.org/"),
         ("http://127.0.0.1:8080/", "ada", False, "jmap://ada@127.0.0.1:8080/"),
         ("http://jmap.example.org/", "ada", False, None),

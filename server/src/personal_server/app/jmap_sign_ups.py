@@ -35,7 +35,7 @@ def jmap_place(typed: str, user: str | None = None, *, is_token: bool = False) -
     if "@" in typed and "/" not in typed:
         provider, user = provider_of(typed), user or typed
         named = None if provider is None else provider.jmap
-        url, is_token = named or f"https://{typed.rpartition('@')[2]}/", is_token or bool(named)
+        url = named or f"https://{typed.rpartition('@')[2]}/"
     if not user:
         raise InvalidRequest(
             "The name to sign in with is missing.",
@@ -43,6 +43,7 @@ def jmap_place(typed: str, user: str | None = None, *, is_token: bool = False) -
             next_step="Give the name that you sign in with there.",
         )
     try:
+        is_token = is_token or JmapPlace.of(JmapPlace.spelled(url, user, is_token=False)).is_known
         return JmapPlace.of(JmapPlace.spelled(url, user, is_token=is_token))
     except FetchTrouble:
         raise InvalidRequest(

@@ -92,6 +92,12 @@ class JmapPlace:
         """Whether it is asked without TLS."""
         return self.url.startswith("http:")
 
+    @property
+    def is_known(self) -> bool:
+        """Whether it is of a provider in the table, where an API token signs in."""
+        jmap = [each.jmap for each in mail_providers().values() if each.jmap is not None]
+        return self.host in {urlsplit(each).hostname for each in jmap}
+
 
 @dataclass(slots=True)
 class JmapServer(AskedServer):

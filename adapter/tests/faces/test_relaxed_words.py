@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from pdpp_mcp_server.faces.relaxed_words import held_as_written, relaxed_sentence
+from pdpp_mcp_server.faces.relaxed_words import held_as_written, relaxed_facts, relaxed_sentence
 
 BODY: dict[str, Any] = {
     "data": [{}],
@@ -21,3 +21,12 @@ def test_json_for_readers_of_text_says_the_sentence() -> None:
     assert told.startswith('with_all_words=0; others="at least 3 of 5 words"')
     assert "respelled: adoptoin" in told
     assert relaxed_sentence({"data": []}) == ""
+
+
+def test_words_that_stand_apart_are_not_called_spelled_otherwise() -> None:
+    relaxed = {"words": 1, "exact_count": 0}
+    apart, spelled = (
+        relaxed_facts({"data": [{}], "meta": {"relaxed": {**relaxed, **more}}})
+        for more in ({}, {"spelled": ["remialer"]})
+    )
+    assert apart != spelled

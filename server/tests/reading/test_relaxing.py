@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
+from urllib.parse import quote
 
 import pytest
 
@@ -46,6 +47,20 @@ def entry(key: str, title: str, body: str, month: int = 1) -> dict[str, Any]:
 
 def ask(door: Door, query: str, *grants: Any) -> Reply:
     return door.get(f"/v1/search?{query}", client(*grants))
+
+
+def test_a_question_without_blanks_is_asked_for_its_words(door: Door) -> None:
+    rows = [entry("j1", "Plan", "明日の会議の資料"), entry("j2", "Party", "Sommerfest")]
+    write(door.store, DIARY, "entries", rows)
+    asked = (("会議はいつですか", "j1", "会議"), ("Sommerfestはいつ", "j2", "Sommerfest"))
+    for query, key, word in asked:
+        reply = ask(door, f"q={quote(query)}")
+        assert reply.keys == [key]
+        assert reply.body["meta"]["relaxed"] == {"words": 1, "exact_count": 0}
+        assert reply.data[0]["matched_words"] == [word]
+        assert ask(door, f"q={quote(query)}&exact=true").keys == []
+    absent = ask(door, f"q={quote('鯨はいつですか')}").body["meta"]
+    assert absent["relaxed"]["absent"] == ["鯨"]
 
 
 def test_a_mistyped_word_is_taken_for_the_near_one_that_occurs(door: Door) -> None:

@@ -1,4 +1,4 @@
-"""126 questions over five real archives, in five views each, two calls at most.
+"""135 questions over five real archives, in five views each, two calls at most.
 
 `python -m tests.journeys.questions` imports a mailbox, a bank statement, chats, two calendars and
 notes, grants a slice of each, serves it and asks over stdio, after one call of `schema`.  Every

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
+from collections.abc import Callable
 from typing import Any
 
 from tests.journeys.questions.asking import (
+    Ask,
     Facts,
     Host,
     Json,
@@ -111,6 +113,32 @@ def sums_by_account(facts: Facts) -> list[tuple[str, float]]:
     return [(name, near(amount)) for name, amount in sums.items()]
 
 
+def as_document(rows: Callable[[Facts], Rows], *, by: str, told: Callable[[Json], Any]) -> Ask:
+    """What a document says of the last record by a field."""
+
+    def ask(host: Host, facts: Facts) -> Any:
+        found = rows(facts)
+        last = max(found.rows, key=lambda row: (row[by], row["id"]))
+        return told(host.call("fetch", {"id": found.id(last)}).document)
+
+    return ask
+
+
+def last_holiday(facts: Facts) -> str:
+    last = max(facts.holidays.rows, key=lambda row: (row["starts_on"], row["id"]))
+    return f"{local(last['starts_on']):%a} {last['starts_on']} (whole day)"
+
+
+def last_payee(facts: Facts) -> str:
+    return max(facts.bank.rows, key=lambda row: (row["posted_on"], row["id"]))["payee"]
+
+
+def hours_of_talk(facts: Facts, zone: str) -> list[tuple[str, float]]:
+    hours = Counter(f"{local(row['sent_at'], zone):%H}:00" for row in facts.chat.rows)
+    ordered = sorted(hours.items(), key=lambda each: (-each[1], each[0]))
+    return [(hour, near(count)) for hour, count in ordered[:3]]
+
+
 asked_again_questions: tuple[Question, ...] = (
     Question("signs", "How many mails speak of C++?",
              figure(mail, metric="count", query="C++"),
@@ -162,6 +190,33 @@ asked_again_questions: tuple[Question, ...] = (
              groups(chat, "key", "then", metric="count", group_by="channel_name",
                     then_by="author_name", limit=5),
              lambda f: most_said(f)),
+    Question("a document", "When is the last holiday, as a document tells it?",
+             as_document(lambda f: f.holidays, by="starts_on",
+                         told=lambda d: d["metadata"]["when"]), last_holiday),
+    Question("a document", "Whom did the last payment go to, as its document is called?",
+             as_document(lambda f: f.bank, by="posted_on", told=lambda d: d["title"]), last_payee),
+    Question("hours in a zone", "At which hours, by the clocks of Kathmandu, is most said?",
+             groups(chat, "key", metric="count", group_by_time="sent_at",
+                    granularity="hour_of_day", time_zone="Asia/Kathmandu", sort="-value", limit=3),
+             lambda f: hours_of_talk(f, "Asia/Kathmandu")),
+    Question("days in a zone", "On which days, on Lord Howe, half an hour off in summer?",
+             busiest_days(chat, "Australia/Lord_Howe"),
+             lambda f: by_local_day(f.chat, "Australia/Lord_Howe", 3)),
+    Question("days in a zone", "And on Kiritimati, where the day begins?",
+             busiest_days(chat, "Pacific/Kiritimati"),
+             lambda f: by_local_day(f.chat, "Pacific/Kiritimati", 3)),
+    Question("another language", "¿Cuándo es el Sommerfest?",
+             found("¿Cuándo es el Sommerfest?", streams=["events"]),
+             lambda f: f.found("Sommerfest", streams="events")),
+    Question("another language", "Когда Sommerfest?",
+             found("Когда Sommerfest?", streams=["events"]),
+             lambda f: f.found("Sommerfest", streams="events")),
+    Question("another language", "Quand est la Sommerfest ?",
+             found("Quand est la Sommerfest ?", streams=["events"]),
+             lambda f: f.found("Sommerfest", streams="events")),
+    Question("another language", "Sommerfestはいつですか",
+             found("Sommerfestはいつですか", streams=["events"]),
+             lambda f: f.found("Sommerfest", streams="events")),
 )  # fmt: skip
 
 

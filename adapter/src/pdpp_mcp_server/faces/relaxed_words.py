@@ -27,7 +27,8 @@ def relaxed_facts(body: Json) -> list[str]:
     if not as_list(body.get("data")):
         return ["nothing matches"]
     least = as_count(relaxed.get("least"))
-    others = "all words, some spelled otherwise"
+    is_spelled = bool(as_list(relaxed.get("spelled")))
+    others = f"all words, {'some spelled otherwise' if is_spelled else 'each for itself'}"
     if least is not None:
         others = f"at least {least} of {words} words"
     return [fact("with_all_words", str(exact)), fact("others", others)]

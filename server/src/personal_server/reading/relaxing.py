@@ -18,6 +18,7 @@ from pdpp_kernel.criteria import Term, WordQuery
 from pdpp_kernel.wire_objects import Count, WireObject, Word
 from personal_server.domain.search_words import says_little
 from personal_server.domain.spelling import Spellings, likeliest, near_spellings, slips
+from personal_server.domain.unspaced_words import parted
 from personal_server.enforcement.plans import SearchPlan
 from personal_server.storage.ports.snapshots import (
     READ_DEADLINE_SECONDS,
@@ -74,12 +75,13 @@ class Relaxation:
     absent: tuple[str, ...] = ()
     near: tuple[NearWord, ...] = ()
     spelled: tuple[str, ...] = field(default=())
+    parts: WordQuery | None = None
 
     def told(self, words: WordQuery, exact_count: int, asked: int) -> RelaxedSearch:
         """What stands in `meta.relaxed`, after so many of the questions were asked."""
         least = self.questions[asked - 1].least if asked else None
         return RelaxedSearch(
-            words=len(words.terms),
+            words=len((self.parts or words).terms),
             exact_count=exact_count,
             least=least,
             absent=self.absent or None,
@@ -106,8 +108,12 @@ class Relaxation:
 def relaxation(snapshot: ReadSnapshot, plan: SearchPlan, exact_count: int) -> Relaxation:
     """What else to ask where too few records hold all the words of a plan.
 
-    Where some do, every word stands in one, and one word of two would only be less.
+    Where some do, every word stands in one, and one word of two would only be less. Of what is
+    written without blanks, and stands nowhere, its words are asked for.
     """
+    if not exact_count and (parts := parted(plan.words)) is not None:
+        wider = relaxation(snapshot, replace(plan, words=parts), 0)
+        return replace(wider, questions=(parts, *wider.questions), parts=parts)
     terms = plan.words.terms
     if exact_count and sum(not is_strict(term) for term in terms) <= 2:
         return Relaxation()

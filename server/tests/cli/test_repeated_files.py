@@ -19,6 +19,7 @@ from personal_server.domain.declaration_document import parse_declaration
 from server.tests.cli.import_command.test_reported_tables import stored
 from server.tests.cli.import_machine import Machine
 from server.tests.cli.test_second_look import MORE, RECIPE, RIDES
+from sources.tests.specimens.reports import REPORTS
 
 CHAT = (
     '{"participants": [{"name": "Bo"}], "messages": [{"sender_name": "Bo", "timestamp_ms": '
@@ -101,6 +102,20 @@ def test_a_chat_that_was_one_row_of_a_table_is_replaced_by_its_messages(tmp_path
     third = imported(machine, path)
     assert not {each["new"] for each in third["streams"].values()} - {0}
     assert "replaced_tables" not in third
+
+
+def test_a_chat_that_is_one_row_as_a_table_today_too_becomes_its_messages(tmp_path: Path) -> None:
+    path = tmp_path / "conversation.json"
+    path.write_bytes(REPORTS["gpt-single"][path.name])
+    machine = Machine()
+    imported(machine, path, "--as", "table")
+    again = imported(machine, path)
+    assert (again["connector_key"], again["replaced_tables"]) == ("chatgpt", ["conversation"])
+    with machine.store.snapshot() as snapshot:
+        counts = {each.stream: each.record_count for each in snapshot.stored_streams()}
+    assert (counts["messages"], counts["conversation"]) == (2, 0)
+    third = imported(machine, path)
+    assert (third["connector_key"], third["streams"]["messages"]["unchanged"]) == ("chatgpt", 2)
 
 
 def test_a_table_that_got_another_file_too_is_left(tmp_path: Path) -> None:

@@ -102,6 +102,7 @@ def as_before(
 
     In: `goodreads_library_export.csv`, seen as Goodreads, and a stored table of that name whose
     columns it has. Out: the file read as that table, `["goodreads"]`.
+    Rule: what was no table but the object of a file as one row becomes the records of its source.
     Raises: ExportError.
     """
     keys = [each.connector_key for each in contents.readings]
@@ -113,11 +114,24 @@ def as_before(
         table = again.readings[0]
         known = known_table(store, table.seen, table.facts())
         is_all = files <= set(table.seen.files)
-        if known and is_all and is_of_columns(known, table.seen):
+        is_alike = known and is_all and is_of_columns(known, table.seen)
+        if known and is_alike and not _is_a_row_a_file(store, known, table):
             return again, keys
     except (BadRecord, ExportError):
         pass  # it is no table any more
     return reader.look(contents.path, wanted), []
+
+
+def _is_a_row_a_file(store: RecordStore, known: KnownTable, reading: ProcessReading) -> bool:
+    """Whether a stored table of JSON holds no more rows than it got files."""
+    if not all(name.lower().endswith(".json") for name in reading.seen.files):
+        return False
+    with store.snapshot() as snapshot:
+        key = known.connector_key
+        own = {c.connection_id for c in snapshot.connections() if c.connector_key == key}
+        stored = [each for each in snapshot.stored_streams() if each.connection_id in own]
+        count = sum(each.record_count for each in stored)
+    return count <= len(digests_of(store, known.connector_key))
 
 
 def _may_be_stored(store: RecordStore, contents: PathContents) -> bool:

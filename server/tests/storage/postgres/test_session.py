@@ -18,8 +18,8 @@ from personal_server.storage.sql.logs.authorization import SqlAuthorizationStore
 from personal_server.storage.sql.logs.disclosures import SqlDisclosures
 from personal_server.storage.sql.snapshot import SqlSnapshot
 from personal_server.storage.sql.store import SqlRecordStore
+from server.tests.storage.ports.test_disclosure_stores import FIRST, SECOND
 from server.tests.storage.postgres.wire import Wire, wire
-from server.tests.storage.test_ports import FIRST, SECOND
 from server.tests.storage.worlds import condition, furnish, note, order, scope, write
 from tests.postgresql import schema
 

@@ -11,7 +11,7 @@ from personal_server.storage.ports.disclosure_stores import DisclosureQuery
 from personal_server.storage.sql.logs.disclosures import SqlDisclosures
 from personal_server.storage.sql.store import SqlRecordStore
 from personal_server.storage.sqlite.database import SqliteDatabase
-from server.tests.storage.test_ports import FIRST
+from server.tests.storage.ports.test_disclosure_stores import FIRST
 from server.tests.storage.worlds import furnish, note, write
 
 PLACES = [

@@ -224,6 +224,33 @@ def test_fields_are_found_by_their_roles() -> None:
     assert FULL.weighty_fields == {"title", "sender", "name"}
 
 
+def test_each_role_is_of_one_field_and_without_it_of_none() -> None:
+    roles = ("event-end", "whole-days", "conversation", "primary-title")
+    whole = stream(*(named(f"a {role}", role=role) for role in roles), named("id"))
+    found = (
+        whole.event_end_field,
+        whole.whole_days_field,
+        whole.conversation_field,
+        whole.title_field,
+    )
+    assert found == tuple(f"a {role}" for role in roles)
+    bare = stream(named("id"))
+    assert (bare.event_end_field, bare.whole_days_field) == (None, None)
+    assert (bare.conversation_field, bare.title_field) == (None, None)
+
+
+def test_fields_say_of_units_and_of_persons_what_their_schemas_say() -> None:
+    found = stream(
+        named("id"),
+        named("size", NUMBER, schema={"x_pdpp_unit": "kg"}),
+        named("amount", WHOLE, schema={"x_pdpp_unit_field": "currency"}),
+        named("from", schema={"x_pdpp_person": {"form": "address"}}),
+        named("face", schema={"x_pdpp_person": {"form": "face"}}),
+    )
+    assert found.measured == ("size", "amount")
+    assert [each.field for each in found.person_fields] == ["from"]
+
+
 def test_without_roles_the_consent_time_is_the_event_time() -> None:
     bare = stream(named("sent", INSTANT), consent_time_field="sent")
     assert (bare.title_field, bare.event_time_field, bare.conversation_field) == (

@@ -34,6 +34,7 @@ def of(
             DeclaredUnit("minor", "currency"),
         ),
         ({"x_pdpp_unit": 5, "x_pdpp_unit_field": "currency"}, DeclaredUnit(None, "currency")),
+        ({"x_pdpp_unit": "", "x_pdpp_unit_field": "currency"}, DeclaredUnit(None, "currency")),
         ({}, None),
     ],
 )

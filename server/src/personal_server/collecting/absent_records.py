@@ -10,16 +10,27 @@ from __future__ import annotations
 import hashlib
 from array import array
 from bisect import bisect_left
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from itertools import islice
+from typing import Protocol
 
 from pdpp_kernel.record import canonical_key
 from pdpp_kernel.source_item import SourceRecord
 from personal_server.storage.ports.whole_store import RecordStore
 
 MOST_AT_ONCE = 100_000
+DELETED_AT_ONCE = 2_000
 _MARK_BYTES = 8
+
+
+class StreamCounts(Protocol):
+    """What is counted of a stream."""
+
+    read: int
+    rejected: int
+    absent: int
+    deleted: int
 
 
 class AbsentRecords:
@@ -35,6 +46,35 @@ class AbsentRecords:
         """Remember that the file holds a record."""
         marks = self._seen.setdefault(record.stream, array("Q"))
         marks.append(_mark(canonical_key([record.data["id"]])))
+
+    def count_all(
+        self,
+        counts_of: Callable[[str], StreamCounts],
+        declared: Collection[str],
+        stored: Mapping[str, int],
+    ) -> None:
+        """Count what is stored and not in the file, where it can be told."""
+        # Also of streams that the file no longer has, such as a table that a database lost.
+        for stream in {**dict.fromkeys(declared), **stored}:
+            of_stream = counts_of(stream)
+            good = of_stream.read - of_stream.rejected
+            of_stream.absent = self.count(stream) if stored.get(stream, 0) > good else 0
+
+    def delete_all(
+        self,
+        counts: Mapping[str, StreamCounts],
+        declared: Collection[str],
+        clock: Callable[[], int],
+        delete: Callable[[str, Sequence[str]], int],
+    ) -> None:
+        """Delete what was counted; `delete` takes the keys of a stream, and says how many went."""
+        for stream, of_stream in counts.items():
+            if of_stream.absent and stream not in declared:
+                of_stream.deleted = self._store.delete_stream(self._connection_id, stream, clock())
+            elif of_stream.absent:
+                for keys in self.keys(stream):
+                    for begin in range(0, len(keys), DELETED_AT_ONCE):
+                        of_stream.deleted += delete(stream, keys[begin : begin + DELETED_AT_ONCE])
 
     def count(self, stream: str) -> int:
         """How many records of a stream are stored and not in the file."""

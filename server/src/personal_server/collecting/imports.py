@@ -9,9 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import datetime
 from functools import partial
-from typing import Protocol
 
 from pdpp_kernel.errors import AmbiguousConnection, ConnectionNotWritable
 from pdpp_kernel.source_declaration import (
@@ -33,6 +31,7 @@ from personal_server.collecting.connections import create_connection
 from personal_server.collecting.file_texts import FileTexts, TextReader, keeps_text
 from personal_server.collecting.ingest import IngestResult, ingest
 from personal_server.collecting.listed_records import ListedRecords
+from personal_server.collecting.readable_export import ReadableExport
 from personal_server.collecting.receipts import ImportMemory
 from personal_server.collecting.threads import BatchThreads
 from personal_server.domain.connection import Connection, ConnectionStatus
@@ -64,28 +63,6 @@ DAMAGE = frozenset(
     }
 )
 DAY_CHARS = len("2024-02-29")
-
-
-class ReadableExport(Protocol):
-    """The part of an export that one source reads."""
-
-    @property
-    def captured_at(self) -> datetime:
-        """When the export was made, as far as its files tell."""
-        ...
-
-    @property
-    def fingerprint(self) -> str:
-        """What tells these very files from others."""
-        ...
-
-    def items(self, start: int = 0) -> Iterator[SourceItem]:
-        """Records and what was passed over, from a place on."""
-        ...
-
-    def facts(self) -> Data:
-        """What identifies the files that were read."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,7 +215,9 @@ class ImportRun:
                 show_place(batch_end)
         for stream, count in record_counts(self._ports.store, self._connection_id).items():
             self.tally.of(stream).new = count - before.get(stream, 0)
-        self._count_absent()
+        if self._absent is not None:
+            stored = record_counts(self._ports.store, self._connection_id)
+            self._absent.count_all(self.tally.of, self._declaration.streams, stored)
         return self.tally
 
     def read_texts(self, reader: TextReader, show_count: Callable[[int], None]) -> None:
@@ -258,7 +237,8 @@ class ImportRun:
         (`tally.is_complete`); they are ordinary deletions, told to whoever syncs.
         """
         if deletes_absent and self._absent is not None:
-            self._delete_absent(self._absent)
+            clock, streams = self._ports.clock, self._declaration.streams
+            self._absent.delete_all(self.tally.streams, streams, clock, self._delete)
         now = self._ports.clock()
         receipt = self._receipt(now)
         self._memory.finish(self._fingerprint, receipt, now)
@@ -282,32 +262,10 @@ class ImportRun:
             if texts.counts:
                 self.tally.of(name).texts = dict(texts.counts)
 
-    def _delete_absent(self, absent: AbsentRecords) -> None:
-        for stream, tally in self.tally.streams.items():
-            if tally.absent and stream not in self._declaration.streams:
-                now, store = self._ports.clock(), self._ports.store
-                tally.deleted = store.delete_stream(self._connection_id, stream, now)
-            elif tally.absent:
-                for keys in absent.keys(stream):
-                    for begin in range(0, len(keys), BATCH_RECORDS):
-                        batch = keys[begin : begin + BATCH_RECORDS]
-                        tally.deleted += self._delete(stream, batch)
-
     def _delete(self, stream: str, keys: Sequence[str]) -> int:
         at = instant_text(self._ports.clock())
         lines = [{"op": "delete", "key": key, "emitted_at": at} for key in keys]
         return self._ingest(stream, lines).records_changed
-
-    def _count_absent(self) -> None:
-        """Count what is stored and not in the file, where it can be told."""
-        if self._absent is None:
-            return
-        stored = record_counts(self._ports.store, self._connection_id)
-        # Also of streams that the file no longer has, such as a table that a database lost.
-        for stream in {**self._declaration.streams, **stored}:
-            tally = self.tally.of(stream)
-            good = tally.read - tally.rejected
-            tally.absent = self._absent.count(stream) if stored.get(stream, 0) > good else 0
 
     def _batches(self, items: Iterator[SourceItem]) -> Iterator[int]:
         """Store batch after batch; yield the place from which reading would go on.

@@ -9,8 +9,9 @@ import orjson
 
 from pdpp_kernel.source_declaration import SourceDeclaration
 from pdpp_kernel.source_item import Data, Skipped
-from personal_server.collecting.imports import ImportTally, ReadableExport
+from personal_server.collecting.imports import ImportTally
 from personal_server.collecting.ingest import LineChecker, LineRefused
+from personal_server.collecting.readable_export import ReadableExport
 
 
 @dataclass(slots=True)

@@ -18,6 +18,7 @@ from personal_server.storage.sql.records.collectors import CollectorsPart
 from personal_server.storage.sql.records.older_tables import adopt
 from personal_server.storage.sql.records.passage_making import PassagesPart
 from personal_server.storage.sql.records.persons import PersonsPart
+from personal_server.storage.sql.records.swept_blobs import SweepPart
 from personal_server.storage.sql.records.writes import RecordsPart
 from personal_server.storage.sql.snapshot import FIND_FACT, SearchableDatabase, SqlSnapshot
 from personal_server.storage.sql.statements import ignoring, insert, select
@@ -53,6 +54,7 @@ class SqlRecordStore(
     CatalogPart,
     CollectorsPart,
     BlobsPart,
+    SweepPart,
     ServerPart,
     PersonsPart,
     PassagesPart,

@@ -20,7 +20,6 @@ from personal_server.storage.sql.records.blob_files import (
     blob_path,
     digest_of,
     remove_files,
-    stray_files,
 )
 from personal_server.storage.sql.records.received_blobs import received
 from personal_server.storage.sql.statements import delete, exists, select
@@ -29,7 +28,6 @@ from personal_server.storage.sql.store_part import StorePart
 _UPLOAD = (BlobUploadRow.subject_id, BlobUploadRow.connection_id, BlobUploadRow.blob_id)
 _IS_HELD_BY_SUBJECT = exists(BlobUploadRow, BlobUploadRow.blob_id, BlobUploadRow.subject_id)
 _IS_HELD_BY_ANY = exists(BlobUploadRow, BlobUploadRow.blob_id)
-_ALL_HELD = f"SELECT DISTINCT {BlobUploadRow.blob_id} FROM {BlobUploadRow.table}"  # noqa: S608
 _FORGET_UPLOAD = delete(BlobUploadRow, *_UPLOAD)
 # the columns of a `BlobUpload`, in the order of its members
 _FIND_UPLOAD = select(
@@ -42,10 +40,6 @@ _FIND_UPLOAD = select(
         BlobUploadRow.mime_type,
         BlobUploadRow.uploaded_at,
     ),
-)
-_OLD_UPLOADS = (
-    f"SELECT {BlobUploadRow.connection_id}, {BlobUploadRow.blob_id} FROM {BlobUploadRow.table}"  # noqa: S608
-    f" WHERE {BlobUploadRow.subject_id} = ? AND {BlobUploadRow.uploaded_at} < ?"
 )
 _IS_REFERENCED = (
     f"SELECT 1 FROM {BlobReferenceRow.table} b"  # noqa: S608
@@ -103,21 +97,6 @@ class BlobsPart(StorePart):
             line = session.first(_FIND_UPLOAD, (self.subject_id, connection_id, blob_id))
         return None if line is None else BlobUpload(*line)
 
-    def sweep_blobs(self, before_ns: int) -> int:
-        """Files that interrupted calls left behind go with them.
-
-        One that cannot be removed is told when everything else is done.
-        """
-        with self._database.write() as session:
-            old = _unreferenced(session, self.subject_id, before_ns)
-            for connection_id, blob_id in old:
-                forget_unreferenced(session, self.subject_id, connection_id, [blob_id])
-        strays = stray_files(self._blob_directory, before_ns)
-        file_names = {PREFIX + path.name for path in strays}
-        remove_unheld(self._database, self._blob_directory, {b for _, b in old} | file_names)
-        remove_files(path for path in strays if path.parent == self._blob_directory)
-        return len(old)
-
 
 def forget_unreferenced(
     session: Session, subject_id: str, connection_id: str, blob_ids: Iterable[str]
@@ -125,7 +104,7 @@ def forget_unreferenced(
     """Drop uploads of a connection that none of its records references any more."""
     dropped: set[str] = set()
     for blob_id in blob_ids:
-        if not _is_referenced(session, subject_id, connection_id, blob_id):
+        if not is_referenced(session, subject_id, connection_id, blob_id):
             session.run(_FORGET_UPLOAD, (subject_id, connection_id, blob_id))
             dropped.add(blob_id)
     return dropped
@@ -144,18 +123,6 @@ def remove_unheld(database: Database, directory: Path, blob_ids: Iterable[str]) 
         )
 
 
-def unheld_blobs(database: Database, directory: Path) -> set[str]:
-    """Blobs in the directory that no connection holds."""
-    with database.read() as session:
-        held_ids = {blob_id for (blob_id,) in session.run(_ALL_HELD)}
-    return {PREFIX + path.name for path in directory.glob("??/*")} - held_ids
-
-
-def _unreferenced(session: Session, subject_id: str, before_ns: int) -> list[tuple[str, str]]:
-    """(connection, blob) of old uploads without a reference."""
-    old = session.rows(_OLD_UPLOADS, (subject_id, before_ns))
-    return [pair for pair in old if not _is_referenced(session, subject_id, *pair)]
-
-
-def _is_referenced(session: Session, subject_id: str, connection_id: str, blob_id: str) -> bool:
+def is_referenced(session: Session, subject_id: str, connection_id: str, blob_id: str) -> bool:
+    """Whether a record of the connection refers to it."""
     return session.first(_IS_REFERENCED, (blob_id, subject_id, connection_id)) is not None

@@ -54,7 +54,6 @@ from personal_server.storage.sql.record_ids import free_places, place_in_time
 from personal_server.storage.sql.records.blobs import (
     forget_unreferenced,
     remove_unheld,
-    unheld_blobs,
 )
 from personal_server.storage.sql.records.passages import (
     embedded_fields,
@@ -65,6 +64,7 @@ from personal_server.storage.sql.records.persons import forget_lost_corrections
 from personal_server.storage.sql.records.pruning import FIND_STORE_VALUE, STORE_VALUE, prune, wipe
 from personal_server.storage.sql.records.record_copies import drop_copies, erase_copies
 from personal_server.storage.sql.records.summaries import uncount_lines
+from personal_server.storage.sql.records.swept_blobs import unheld_blobs
 from personal_server.storage.sql.records.written_rows import (
     FLUSHED_AT,
     FLUSHED_BYTES,

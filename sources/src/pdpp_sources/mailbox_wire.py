@@ -24,7 +24,7 @@ _CODE = re.compile(rb"\[([A-Z-]+)(?: ([^\]]{0,4000}))?\]", re.IGNORECASE)
 _LITERAL = re.compile(rb"\{(\d{1,20})\+?\}$")
 _TOKEN = re.compile(
     rb' *(?:(?P<open>\()|(?P<close>\))|"(?P<quoted>(?:[^"\\\r\n]|\\.)*)"'
-    rb"|(?P<atom>[A-Z0-9.]+\[[^\]]*\](?:<\d+>)?|[^\s()\"]+))",
+    rb"|(?P<atom>[A-Z0-9.]+\[[^\]]*\](?:<\d+>)?(?=[\s()]|$)|[^\s()\"]+))",
     re.IGNORECASE,
 )
 _ESCAPED = re.compile(rb"\\(.)")

@@ -175,9 +175,9 @@ class _Mailbox:
         marks: dict[bytes, FolderMark] = {}
         for each in self.wire.stream(b"LIST", b'""', b'"*"', *how):
             if each.word == b"LIST" and len(each.tokens) >= 3 and len(listed) < MOST_FOLDERS:
-                flags, _, name = each.tokens[:3]
-                if isinstance(name, bytes) and len(name) <= _LONGEST_NAME:
-                    words = _words(flags)
+                name = _listed(each.tokens[2:])
+                if name is not None and len(name) <= _LONGEST_NAME:
+                    words = _words(each.tokens[0])
                     if not {"noselect", "nonexistent"} & set(words):
                         listed[name] = words
             elif each.word == b"STATUS":
@@ -336,8 +336,15 @@ class _TakenBodies:
     def end(self, found: Mapping[bytes, Token]) -> Iterator[MailboxMessage]:
         """A mail is whole."""
         uid = _number(found[b"UID"])
-        if uid not in self._uids or not any(name.startswith(b"BODY[") for name in found):
+        bodies = [body for name, body in found.items() if name.startswith(b"BODY[")]
+        if uid not in self._uids or not bodies:
+            if bodies:  # of a mail that nobody asked for
+                self._raw = bytearray(self._begun)
             return
+        if isinstance(bodies[0], bytes):
+            self._raw += bodies[0]  # in quotes; what was a literal is empty here
+            if self._uid and bodies[0]:
+                yield MailPart(uid, bodies[0])
         if not self._uid and self._raw:
             yield MailPart(uid, bytes(self._raw[len(self._begun) :]))
         raw, self._raw, self._uid = bytes(self._raw), bytearray(), 0
@@ -356,6 +363,12 @@ def _called(name: bytes) -> str | None:
         return imap_utf7.decode(name)
     except (ValueError, LookupError):
         return None
+
+
+def _listed(tokens: Sequence[Token]) -> bytes | None:
+    """The name in a list, also of a server that leaves spaces in it unquoted (Exchange does)."""
+    words = [each for each in tokens if isinstance(each, bytes)]
+    return b" ".join(words) if isinstance(tokens[0], bytes) else None
 
 
 def _upper(token: Token) -> bytes:

@@ -65,9 +65,11 @@ class MailboxReading:
             for each in ask(self.process, FetchMails(list(by_uid))):
                 if isinstance(each, MailPart):
                     content += each.content
-                elif isinstance(each, MailSeen):
-                    batch.add(each.uid, bytes(content), by_uid[each.uid].labels)
+                elif isinstance(each, MailSeen) and each.uid in by_uid:
+                    if not content and by_uid[each.uid].size_bytes:
+                        continue  # it gives nothing
+                    batch.add(each.uid, bytes(content), by_uid.pop(each.uid).labels)
                     content = bytearray()
                 elif isinstance(each, MailRefused):
-                    self.result.rejected += 1
                     content = bytearray()
+            self.result.rejected += len(by_uid)

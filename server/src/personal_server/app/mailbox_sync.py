@@ -50,6 +50,7 @@ from personal_server.storage.feed_rows import UNSURE, FeedMailRow, FeedRow
 
 HEADS_AT_ONCE = 500
 RUN_SECONDS = 1_800.0
+UNREADABLE = "unreadable_mail"
 RECENT_MAILS = 500
 """Whose labels are compared where a server does not tell what changed."""
 
@@ -128,11 +129,20 @@ class MailboxSync:
             self._ledger.set_aside(name, known.uidvalidity)
             known = None
         taken = known.uid_next - 1 if known is not None else 0
+        if not now.uid_next:
+            now = self._numbered(now, taken)
+            if now == known and not self.is_asked:
+                return
         if known is not None and taken:
             self._changes(name, known, now, taken)
         self._new(name, now, taken)
         self._compare(name, now)
         self._keep_mark(name, now)
+
+    def _numbered(self, now: FolderMark, taken: int) -> FolderMark:
+        """The mark of a folder of a server that tells no next number: that behind the last."""
+        last = max((last for _, last in self._uids(taken + 1).ranges()), default=taken)
+        return FolderMark(now.uidvalidity, last + 1, now.mails, now.modseq, now.unseen)
 
     def _changes(self, name: str, known: FolderMark, now: FolderMark, taken: int) -> None:
         """What became of mails that are known."""
@@ -244,6 +254,8 @@ class MailboxSync:
                         content, at = bytearray(), each.uid
                     content += each.content
                 elif isinstance(each, MailSeen) and each.uid in by_uid:
+                    if not content and by_uid[each.uid].size_bytes:
+                        continue  # it gives nothing
                     head = by_uid.pop(each.uid)
                     batch.add(head.uid, bytes(content), head.labels)
                     self.result.new += 1
@@ -261,6 +273,8 @@ class MailboxSync:
             self._import(batch, mark, last)
             self.ports.parts.keep(batch.folder, mark, at, bytes(content))
             raise
+        for head in by_uid.values():
+            self._refuse(batch, replace(_row(self.feed, batch.folder, head), code=UNREADABLE))
 
     def _import(self, batch: MailBatch, mark: FolderMark | None, last: int | None) -> None:
         """Import what was fetched, and note that all up to `last` is here.

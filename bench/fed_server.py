@@ -1,4 +1,4 @@
-"""`python -m bench.fed_server [--mails N] [--idle SECONDS]`: what following mailboxes costs.
+"""`python -m bench.fed_server [--mails N] [--idle SECONDS] [--arrivals N]`: what following costs.
 
 Against Debian's dovecot (root, `dovecot-imapd`), with `pdpp serve` as a process:
 
@@ -8,6 +8,8 @@ Against Debian's dovecot (root, `dovecot-imapd`), with `pdpp serve` as a process
   idle    five mailboxes, polled every minute and waited at with IDLE: processor time of the
           server and of all that it started, also of what ended meanwhile; commands and bytes of
           a poll.
+  arrival N mails (20) come one by one: seconds from the end of APPEND to the result of a tool
+          over `/mcp` that has the mail.
 
 Memory is proportional (PSS), so that pages that processes share count once.
 """
@@ -16,6 +18,7 @@ from __future__ import annotations
 
 import argparse
 import imaplib
+import json
 import os
 import pwd
 import sys
@@ -23,7 +26,9 @@ import tempfile
 import time
 from contextlib import suppress
 from pathlib import Path
+from statistics import median
 
+from bench.clients import HostedCaller
 from bench.fed_mailbox import Owner, Wire
 from bench.process_family import family, held_bytes, share_bytes
 from bench.site import Site
@@ -33,19 +38,21 @@ from personal_server.app.stores import open_stores
 from personal_server.feeds.feed_runs import RunResult
 from personal_server.settings import Settings
 from personal_server.storage.sql.care.feed_mails import SqlFeedMails
-from tests.dovecot import PASSWORD, MailServer, mail_server
+from tests.dovecot import PASSWORD, USER, MailServer, mail_server
 
 BOUND_BYTES, BOUND_SHARE = 40 * 1024**2, 0.01
 MOST_COMMANDS, MOST_BYTES = 20, 50_000
 SETTLING_SECONDS, LOOK_SECONDS = 60, 0.2
 FEEDS, FEW = 5, 100
+ARRIVED_SECONDS, ASKED_EVERY_SECONDS = 10.0, 0.2
 
 
 def main() -> int:
-    """Both; 1 past a bound."""
+    """All three; 1 past a bound."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--mails", type=int, default=100_000)
     parser.add_argument("--idle", type=int, default=600)
+    parser.add_argument("--arrivals", type=int, default=20)
     options = parser.parse_args()
     wrong = 0
     with tempfile.TemporaryDirectory(prefix="bench-fed-") as name:
@@ -53,6 +60,8 @@ def main() -> int:
             wrong += _memory(Path(name) / "memory", options.mails)
         if options.idle:
             wrong += _idle(Path(name) / "idle", options.idle)
+        if options.arrivals:
+            wrong += _arrivals(Path(name) / "arrivals", options.arrivals)
     return 1 if wrong else 0
 
 
@@ -140,6 +149,45 @@ def _idle(folder: Path, seconds: int) -> int:
         f" a poll ({states})"
     )
     return share > BOUND_SHARE
+
+
+def _arrivals(folder: Path, count: int) -> int:
+    folder.mkdir()
+    took: list[float] = []
+    with mail_server() as server, imaplib.IMAP4("127.0.0.1", server.port) as client:
+        client.login(USER, PASSWORD)
+        owner = Owner(Site(folder / "site"), Wire(server.port))
+        client.append("INBOX", "", "", _letter(0))
+        owner.follow()
+        owner.run()
+        token, _ = owner.site.grant("arrivals", "--source", "mail")
+        with owner.site.serving():
+            caller = HostedCaller(owner.site.origin, token)
+            for number in range(1, count + 1):
+                time.sleep(ARRIVED_SECONDS)  # as mail comes, not at once behind the one before
+                client.append("INBOX", "", "", _letter(number))
+                came = time.monotonic()
+                while f"Letter {number}." not in _newest(caller):
+                    time.sleep(ASKED_EVERY_SECONDS)
+                took.append(time.monotonic() - came)
+    print(
+        f"{count} mails, one by one: visible over /mcp after {median(took):.1f} s (median),"
+        f" {max(took):.1f} s at most"
+    )
+    return median(took) > ARRIVED_SECONDS
+
+
+def _letter(number: int) -> bytes:
+    return (
+        f"From: Bob <bob@example.org>\r\nTo: {USER}\r\nSubject: Letter {number}.\r\n"
+        f"Message-ID: <{number}.arrival@example.org>\r\n"
+        f"Date: Mon, 02 Jan 2023 10:{number // 60:02}:{number % 60:02} +0000\r\n\r\nHello.\r\n"
+    ).encode()
+
+
+def _newest(caller: HostedCaller) -> str:
+    """The newest mails, as a tool shows them."""
+    return json.dumps(caller.call("query_records", {"stream": "messages", "limit": 3}))
 
 
 def _follow(owner: Owner, user: str) -> None:

@@ -58,6 +58,7 @@ def test_near_is_what_differs_by_signs_by_its_rest_or_by_letters(
 def test_where_there_are_few_all_are_named_the_frequent_first() -> None:
     assert few({"in": 2, "out": 7}) == ["out", "in"]
     assert few({str(number): 1 for number in range(MAX_NEAR + 1)}) == []
+    assert len(few({str(number): 1 for number in range(MAX_NEAR)})) == MAX_NEAR
 
 
 def test_few_are_named_and_the_frequent_first() -> None:

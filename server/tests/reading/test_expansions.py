@@ -57,3 +57,12 @@ def test_connections_without_the_related_stream_are_said_to_be_skipped(door: Doo
     warning = reply.body["meta"]["warnings"][0]
     assert warning["connection_id"] == LETTERS
     assert warning["detail"]["stream"] == "volumes"
+
+
+def test_without_the_related_stream_a_list_is_empty_and_one_record_none(door: Door) -> None:
+    related = (stream_grant("volumes", (DIARY,)), stream_grant("attachments", (DIARY,)))
+    authority = client(stream_grant(), *related)
+    reply = door.get(f"{LIST}?expand=volume,attachments", authority)
+    found = [each["expanded"] for each in reply.data if each["connection_id"] == LETTERS]
+    nothing: dict[str, object] = {"object": "list", "data": [], "has_more": False}
+    assert found == [{"volume": None, "attachments": nothing}] * 2

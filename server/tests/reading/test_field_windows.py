@@ -13,6 +13,9 @@ def test_the_account_is_the_one_that_was_named(door: Door, connection_id: str) -
     window = "/v1/streams/entries/records/e2/field-window?field=body"
     reply = door.get(f"{window}&connection_id={connection_id}", client(stream_grant()))
     assert (reply.status, reply.body["connection_id"]) == (200, connection_id)
+    (told,) = reply.disclosed
+    assert (told.source.connection_id, told.fields) == (connection_id, ("body",))
+    assert (told.record_count, told.keys) == (1, ("e2",))
 
 
 def test_a_key_of_one_account_alone_needs_no_name(door: Door) -> None:

@@ -12,6 +12,7 @@ from tests.oracle.disclosure_memory import MemoryDisclosures
 
 class FailingDisclosures(MemoryDisclosures):
     fails = True
+    error: Exception = StorageUnavailable("The store cannot be used now.")
 
     def __init__(self) -> None:
         super().__init__()
@@ -19,7 +20,7 @@ class FailingDisclosures(MemoryDisclosures):
 
     def append_disclosures(self, entries: Sequence[DisclosureEntry]) -> None:
         if self.fails:
-            raise StorageUnavailable("The store cannot be used now.")
+            raise self.error
         super().append_disclosures(entries)
         self.written.set()
 
@@ -153,3 +154,20 @@ def test_what_is_lost_at_the_end_is_told(caplog: pytest.LogCaptureFixture) -> No
     recorder.close()
     assert stored_ids(store) == ["dis_2", "dis_1"]
     assert [record.levelname for record in caplog.records] == ["WARNING"]
+
+
+def test_that_the_log_cannot_be_written_is_told_once_by_its_code(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    for error, code in (
+        (StorageUnavailable("The store cannot be used now."), "storage_unavailable"),
+        (LookupError(), "internal_error"),
+    ):
+        caplog.clear()
+        store = FailingDisclosures()
+        store.error = error
+        recorder = DisclosureRecorder(store, lambda: 0, background=False)
+        recorder.enter([entry(1)])
+        assert not recorder.flush()
+        assert not recorder.flush()
+        assert [record.args for record in caplog.records] == [(code, type(error).__name__)]

@@ -59,6 +59,7 @@ class JmapDouble:
     most_objects: int = 500
     most_calls: int = 16
     forgets: bool = False
+    never_tells: bool = False
     bends: Bends = field(default_factory=Bends)
     mailboxes: dict[str, tuple[str, str | None, str | None]] = field(
         default_factory=dict[str, tuple[str, str | None, str | None]]
@@ -213,7 +214,7 @@ class JmapDouble:
 
     def _changes(self, name: str, asked: Args) -> Args:
         kind, since = name.partition("/")[0], int(asked["sinceState"].removeprefix("s"))
-        if self.forgets or since > len(self.edits):
+        if self.never_tells or self.forgets or since > len(self.edits):
             self.forgets = False
             return {"type": "cannotCalculateChanges"}
         last: dict[str, str] = {}

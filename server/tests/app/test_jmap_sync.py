@@ -307,6 +307,23 @@ def test_a_state_that_goes_back_has_all_compared(
     assert held(fed) == there(double)
 
 
+def test_a_server_that_never_tells_what_changed_is_compared_when_something_did(
+    double: JmapDouble, feed_of: FeedOf
+) -> None:
+    double.never_tells = True
+    for number in range(5):
+        double.put(a_mail(number))
+    fed = feed_of(double.place, deletions=FOLLOW)
+    assert by_itself(fed).records_new == 5
+    assert by_itself(fed).commands <= 5
+    double.delete(next(iter(double.mails)))
+    double.put(a_mail(9))
+    for _ in range(3):
+        assert by_itself(fed).code is None
+    assert held(fed) == there(double)
+    assert len(double.downloaded) == 6
+
+
 def test_a_session_that_is_another_is_found_anew(double: JmapDouble, feed_of: FeedOf) -> None:
     double.put(a_mail(1))
     fed = feed_of(double.place)

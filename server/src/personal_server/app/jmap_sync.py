@@ -177,13 +177,17 @@ class JmapSync:
     def _changes(
         self, since: States, *, with_mailboxes: bool
     ) -> tuple[ChangesSeen, ChangesSeen | None]:
+        """What changed since; where a server cannot tell, but its state is the same, nothing."""
         request = PollJmap(since.emails, since.mailboxes if with_mailboxes else None)
         found = self._ask(request, ChangesSeen)
         mails = [each for each in found if each.of_mails]
         others = [each for each in found if not each.of_mails]
         if not mails:
             raise DavTrouble(MISBEHAVES)
-        return mails[0], others[0] if others else None
+        page = mails[0]
+        if not page.is_known and self._states_now().emails == since.emails:
+            page = ChangesSeen(of_mails=True, is_known=True, state=since.emails)
+        return page, others[0] if others else None
 
     def _pages(self, page: ChangesSeen, states: States) -> None:
         """Follow changes page by page; a state that comes again would be followed without end."""

@@ -105,6 +105,15 @@ def test_what_is_broken_anywhere() -> None:
     assert trees > 100
 
 
+def test_parts_in_parts() -> None:
+    raw = b"\nx\n"
+    for depth in range(12):
+        head = b'Content-Type: multipart/mixed; boundary="b%d"\n\n' % depth
+        raw = head + b"--b%d\n%s\n--b%d--\n" % (depth, raw, depth)
+        assert described(message_of(raw)) == described(message_from_bytes(raw, policy=compat32))
+    assert not isinstance(message_of(raw), ReadMessage)
+
+
 def test_another_value_of_a_header_is_found() -> None:
     message = message_of(b"Content-Type: text/html\n\nx")
     assert message.get_content_type() == "text/html"

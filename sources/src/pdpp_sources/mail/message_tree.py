@@ -21,7 +21,8 @@ _HEADER = re.compile(r"([^:]+):([^\r\n]*)((?:\r?\n[ \t][^\r\n]*)*)\r?\n")
 _BLANK_LINE = re.compile(r"\r?\n")
 _BLANKS = " \t"
 _BEHIND_BOUNDARY = re.compile(r"(--)?[ \t]*(\r?\n|\Z)")
-_MOST_DEPTH = 40
+# A part is copied for each level above it; larger and deeper ones are the library's.
+_MOST_DEPTH, _LARGEST_BYTES = 8, 4 * 1024 * 1024
 _BOUNDARY_CHARS = 200
 
 
@@ -60,9 +61,10 @@ class _Irregular(Exception):
 
 def message_of(raw: bytes) -> Message:
     """The tree of a message."""
-    text = raw.decode("ascii", "surrogateescape")
     try:
-        return _parsed(text, 0)
+        if len(raw) > _LARGEST_BYTES:
+            raise _Irregular
+        return _parsed(raw.decode("ascii", "surrogateescape"), 0)
     except _Irregular:
         return message_from_bytes(raw, policy=compat32)
 
@@ -127,9 +129,9 @@ def _before_boundary(text: str) -> str:
 
 def _boundaries(body: str, line: str) -> Iterator[tuple[int, int, bool]]:
     """Where each begins and ends, and whether it says that it is the last."""
-    at = body.find(line)
+    at = 0 if body.startswith(line) else body.find(f"\n{line}") + 1 or -1
     while at >= 0:
         behind = _BEHIND_BOUNDARY.match(body, at + len(line))
-        if behind is not None and (not at or body[at - 1] == "\n"):
+        if behind is not None:
             yield at, behind.end(), behind[1] is not None
-        at = body.find(line, at + 1)
+        at = body.find(f"\n{line}", at) + 1 or -1

@@ -264,6 +264,21 @@ def test_what_is_remembered_is_bounded_and_no_proof_passes_twice() -> None:
     bench.admit(bench.sent())
 
 
+def test_a_proof_by_nonce_is_remembered_as_long_as_its_nonce_is_good() -> None:
+    for seconds, is_good in ((0, False), (NONCE_SECONDS, False), (NONCE_SECONDS + 1, True)):
+        bench = Bench(room=3)
+        bench.take_nonce(bench.sent(iat=1))
+        for _ in range(3):
+            bench.admit(bench.sent(iat=1))
+        bench.now_ns += seconds * SECONDS
+        bench.holder.nonce = None
+        if is_good:
+            bench.admit(bench.sent())
+        else:
+            with pytest.raises(UseDpopNonce):
+                bench.admit(bench.sent())
+
+
 def test_what_is_too_old_to_come_again_gives_way() -> None:
     bench = Bench(room=3)
     for _ in range(20):

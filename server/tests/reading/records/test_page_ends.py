@@ -99,5 +99,7 @@ def test_a_place_in_a_feed_ends_with_a_database_that_was_put_back(door: Door) ->
         with door.store.snapshot() as snapshot:
             assert follow(door.ports, snapshot, client(), query).disclosed is not None
             earlier: Any = State(snapshot, horizon=snapshot.horizon - 1)
-            with pytest.raises(CursorExpired):
+            with pytest.raises(CursorExpired) as caught:
                 follow(door.ports, earlier, client(), query)
+        way_out = {"changes_since": "beginning"} | ({"cursor": None} if "cursor" in place else {})
+        assert caught.value.members["recovery"] == way_out

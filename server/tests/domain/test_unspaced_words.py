@@ -15,6 +15,10 @@ from personal_server.domain.unspaced_words import parted
         ("Sommerfestはいつですか", ["Sommerfest"]),
         ("会議スケジュールの確認", ["会議", "スケジュール", "確認"]),
         ("会议是什么时候", ["会议", "议是", "是什", "什么", "么时", "时候"]),
+        ("佐々木さんの会議", ["佐々木", "会議"]),
+        ("会議、予定", ["会議", "予定"]),
+        ("ガイドはどこ", ["ガイド"]),
+        ("\u30ab\u3099イドはどこ", ["\u30ab\u3099イド"]),
     ],
 )
 def test_its_words_begin_where_the_script_changes(written: str, words: list[str]) -> None:
@@ -23,6 +27,8 @@ def test_its_words_begin_where_the_script_changes(written: str, words: list[str]
     assert [term.said for term in found.terms] == words
 
 
-@pytest.mark.parametrize("written", ["いつですか", "会議", "where is the café", '"会議はいつ"'])
+@pytest.mark.parametrize(
+    "written", ["いつですか", "らーめん", "佐々木", "会議", "where is the café", '"会議はいつ"']
+)
 def test_what_has_no_such_words_stays_whole(written: str) -> None:
     assert parted(parse_words(written)) is None

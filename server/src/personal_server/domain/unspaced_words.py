@@ -12,6 +12,7 @@ import unicodedata
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import groupby, pairwise
+from operator import itemgetter
 
 from pdpp_kernel.criteria import Term, WordQuery
 from personal_server.domain.spaced_text import spaced
@@ -19,7 +20,9 @@ from personal_server.domain.spaced_text import spaced
 MOST_PARTS = 8
 LONG_RUN = 4
 _HAN, _HIRAGANA = "CJK", "HIRAGANA"
-_SCRIPTS = (_HAN, _HIRAGANA, "KATAKANA")
+# By how the names of signs begin; `々` and `〇` are called otherwise than the rest of Han.
+_SCRIPTS = {_HAN: _HAN, "IDEOGRAPHIC": _HAN, _HIRAGANA: _HIRAGANA, "KATAKANA": "KATAKANA"}
+_PROLONGED = "ー"
 
 
 def parted(words: WordQuery) -> WordQuery | None:
@@ -35,8 +38,8 @@ def _parts(term: Term) -> Iterator[Term]:
     if is_more or term.literal or not any(map(_script, term.said)):
         yield term
         return
-    for script, run in groupby(term.said, _script):
-        written = "".join(run)
+    for script, run in groupby(_with_scripts(term.said), itemgetter(0)):
+        written = "".join(sign for _, sign in run)
         if script == _HAN and len(written) > LONG_RUN:
             yield from (_part(a + b) for a, b in pairwise(written))
         elif script != _HIRAGANA and spaced(written).split():
@@ -48,6 +51,15 @@ def _part(written: str) -> Term:
     return Term(tokens, inflected=len(tokens) == 1, said=written)
 
 
+def _with_scripts(written: str) -> Iterator[tuple[str, str]]:
+    """Each sign behind its script; what lengthens or marks a sign has the script of that one."""
+    script = ""
+    for sign in written:
+        if sign != _PROLONGED and not unicodedata.category(sign).startswith("M"):
+            script = _script(sign)
+        yield script, sign
+
+
 def _script(sign: str) -> str:
-    name = unicodedata.name(sign, "")
-    return next((script for script in _SCRIPTS if name.startswith(script)), "")
+    name = unicodedata.name(sign, "") if sign.isalnum() else ""
+    return next((script for begin, script in _SCRIPTS.items() if name.startswith(begin)), "")

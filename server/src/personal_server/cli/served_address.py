@@ -18,13 +18,16 @@ LONGEST_BYTES = 300
 
 
 def note_address(data_dir: Path, origin: str) -> None:
-    """Keep the address of the server that begins to serve; a disk without room is no hindrance."""
-    scratch = data_dir / f".{FILE}-{os.getpid()}"
+    """Keep the address of the server that begins to serve; a disk without room is no hindrance,
+    but the address of a server before it does not stay.
+    """
+    kept, scratch = data_dir / FILE, data_dir / f".{FILE}-{os.getpid()}"
     with suppress(OSError):
+        kept.unlink(missing_ok=True)
         scratch.unlink(missing_ok=True)
         with open(os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
             file.write(origin)
-        scratch.replace(data_dir / FILE)
+        scratch.replace(kept)
 
 
 def noted_address(settings: Settings) -> str | None:

@@ -32,7 +32,17 @@ def test_clients_set_up_by_hand_are_read(tmp_path: Path) -> None:
     assert found.clients == ({"client_id": "notes"},)
 
 
-@pytest.mark.parametrize("content", ["subject_id =", 'subject_id = "x"', "", "\xff"])
+@pytest.mark.parametrize(
+    "content",
+    [
+        "subject_id =",
+        'subject_id = "x"',
+        "",
+        "\xff",
+        'subject_id = "own_x"\nclients = 5',
+        'subject_id = "own_x"\nclients = [5]',
+    ],
+)
 def test_a_broken_file_is_refused_and_kept(tmp_path: Path, content: str) -> None:
     path = tmp_path / "config.toml"
     path.write_bytes(content.encode("latin-1"))

@@ -18,6 +18,8 @@ ROOM_BYTES = 6 << 30
 """Four times what a run leaves."""
 LEFT_BYTES = 4 << 30
 """What programs need beside it: workers, browsers and servers."""
+FOR_ALL = 0o1777
+"""As `/tmp` has it: servers that tests start go on as another user of the machine."""
 _AVAILABLE = re.compile(r"^MemAvailable: +([0-9]+) kB$", re.MULTILINE)
 
 
@@ -39,7 +41,9 @@ def main() -> None:
     told = Path("/proc/meminfo")
     is_named = "TMPDIR" in os.environ  # noqa: TID251 (a setting of tests)
     if not is_named and told.exists() and has_room(MEMORY, told.read_text()):
-        print(tempfile.mkdtemp(prefix="pdpp-", dir=MEMORY))
+        folder = Path(tempfile.mkdtemp(prefix="pdpp-", dir=MEMORY))
+        folder.chmod(FOR_ALL)
+        print(folder)
 
 
 if __name__ == "__main__":

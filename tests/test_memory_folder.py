@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import subprocess
 import sys
 from collections.abc import Callable
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import memory_folder
 from tests.memory_folder import LEFT_BYTES, ROOM_BYTES, has_room
 
 ENOUGH_KB = (ROOM_BYTES + LEFT_BYTES) // 1024
@@ -63,3 +65,16 @@ def test_a_folder_that_was_named_stays_the_one(tmp_path: Path) -> None:
         check=True,
     )
     assert done.stdout == ""
+
+
+def test_servers_of_another_user_reach_what_lies_in_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("TMPDIR", raising=False)
+    monkeypatch.setattr(memory_folder, "MEMORY", tmp_path)
+    monkeypatch.setattr(memory_folder, "ROOM_BYTES", 0)
+    monkeypatch.setattr(memory_folder, "LEFT_BYTES", 0)
+    memory_folder.main()
+    made = Path(capsys.readouterr().out.strip())
+    assert made.parent == tmp_path
+    assert stat.S_IMODE(made.stat().st_mode) == 0o1777

@@ -70,12 +70,52 @@ def test_nothing_is_deleted_where_the_account_got_more_than_its_receipts_say(
     by_recipe(machine, tmp_path, RECIPE)
     with machine.store.snapshot() as snapshot:
         (held,) = snapshot.stored_streams()
-        (declared,) = snapshot.declarations()
-    stream = parse_declaration(orjson.loads(declared.raw)).streams["rides"]
     row = {"id": "own", "number": "9", "began": "2026-07-03T08:00:00Z", "km": 1}
-    _hold(machine, held.connection_id, stream, row)
+    _hold(machine, held.connection_id, _declared_rides(machine), row)
     assert by_recipe(machine, tmp_path, OTHER_KEY)["stored_again"] == ["rides"]
     assert len(stored(machine)) == 5
+
+
+def test_nothing_is_deleted_of_a_folder_whose_next_file_has_the_same_size(tmp_path: Path) -> None:
+    machine = Machine()
+    (tmp_path / "recipe").mkdir()
+    (tmp_path / "rides").mkdir()
+    recipe, path = tmp_path / "recipe" / "rides.toml", tmp_path / "rides" / "rides.csv"
+    recipe.write_text(RECIPE)
+    for rows in (RIDES, RIDES.replace("\n7,", "\n5,").replace("\n8,", "\n6,")):
+        path.write_text(rows)
+        report = imported(machine, path.parent, "--recipe", recipe)
+        assert "replaced" not in report
+    assert sorted(row["number"] for row in stored(machine)) == ["5", "6", "7", "8"]
+
+
+@pytest.mark.parametrize("kept", [{"~rides": {"places": {"other": 9}}}, {"rides": {"at": 1}}])
+def test_nothing_is_deleted_where_others_may_have_written(
+    kept: dict[str, Any], tmp_path: Path
+) -> None:
+    """As an import of another file does that was cut, or a collector."""
+    machine = Machine()
+    first = by_recipe(machine, tmp_path, RECIPE)
+    account = first["connection"]["connection_id"]
+    for name, value in kept.items():
+        held = machine.store.state(account).state.get(name, {})
+        machine.store.put_state(account, {name: held | value}, 9)
+    assert by_recipe(machine, tmp_path, OTHER_KEY)["stored_again"] == ["rides"]
+    assert len(stored(machine)) == 4
+
+
+def test_nothing_is_deleted_where_another_record_took_the_place_of_one_that_went(
+    tmp_path: Path,
+) -> None:
+    machine = Machine()
+    account = by_recipe(machine, tmp_path, RECIPE)["connection"]["connection_id"]
+    for row in list(stored(machine)):
+        machine.store.delete_record(account, "rides", row["id"], 9)
+    stream = _declared_rides(machine)
+    row = {"id": "own", "number": "9", "began": "2026-07-03T08:00:00Z", "km": 1}
+    _hold(machine, account, stream, row)
+    assert "replaced" not in by_recipe(machine, tmp_path, OTHER_KEY)
+    assert sorted(row["number"] for row in stored(machine)) == ["7", "8", "9"]
 
 
 def test_nothing_is_deleted_where_a_row_cannot_be_read(tmp_path: Path) -> None:
@@ -118,6 +158,16 @@ def test_a_chat_that_is_one_row_as_a_table_today_too_becomes_its_messages(tmp_pa
     assert (third["connector_key"], third["streams"]["messages"]["unchanged"]) == ("chatgpt", 2)
 
 
+def test_a_table_stays_where_its_source_cannot_read_a_message(tmp_path: Path) -> None:
+    path = tmp_path / "message_1.json"
+    path.write_text(CHAT.replace('"messages": [', '"messages": [{"sender_name": "Bo"}, '))
+    machine = _with_one_row(path)
+    again = imported(machine, path)
+    assert again["skipped"]
+    assert "replaced_tables" not in again
+    assert len(stored(machine, "message_1")) == 1
+
+
 def test_a_table_that_got_another_file_too_is_left(tmp_path: Path) -> None:
     path = tmp_path / "message_1.json"
     path.write_text(CHAT)
@@ -137,6 +187,12 @@ def test_an_object_that_was_one_row_stays_one_where_its_lists_are_not_all(
     names = sorted(row.get("who", "crew") for row in stored(machine))
     assert names == (["crew"] if kept else ["Bo", "Cy"])
     assert ("replaced" in again) is not kept
+
+
+def _declared_rides(machine: Machine) -> Stream:
+    with machine.store.snapshot() as snapshot:
+        (declared,) = snapshot.declarations()
+    return parse_declaration(orjson.loads(declared.raw)).streams["rides"]
 
 
 def _with_one_row(path: Path, *more: str) -> Machine:

@@ -111,7 +111,7 @@ class _PathImport:
             reports = self.command.done.reports[done:]
             for report in reports if known_as else ():
                 report["known_as"] = known_as
-            if contents.could_be_tables and reports:
+            if contents.could_be_tables and 0 < len(reports) == len(contents.readings):
                 self._replace_tables(contents, reports)
             rest = UnreadFiles(self.path, contents.unread)
             if rest.files:

@@ -15,7 +15,7 @@ from pdpp_mcp_server.commands.tables import console, plain, table, words
 from personal_server.cli.kept_data import open_kept_stores
 from personal_server.cli.store import ImportOpener
 from personal_server.collecting.imports import ImportPorts
-from personal_server.collecting.receipts import ImportMemory, own_places, receipts_of
+from personal_server.collecting.receipts import has_unfinished, receipts_of
 from personal_server.storage.ports.whole_store import RecordStore
 
 MINUTE_CHARS = len("2026-11-21T14:05")
@@ -70,14 +70,8 @@ def _unfinished(store: RecordStore) -> list[Data]:
     return [
         {"connection_id": each.connection_id, "name": each.display_name}
         for each in connections
-        if _has_unfinished(store, each.connection_id)
+        if has_unfinished(store, each.connection_id)
     ]
-
-
-def _has_unfinished(store: RecordStore, connection_id: str) -> bool:
-    """Whether an import into a connection began and has no end yet."""
-    names = [name[1:] for name in own_places(store.state(connection_id).state)]
-    return any(ImportMemory(store, connection_id, name).is_unfinished() for name in names)
 
 
 def _print_receipts(receipts: list[Data], out: Console) -> None:

@@ -14,26 +14,32 @@ from pdpp_kernel.source_item import Data
 from pdpp_mcp_server.commands.tables import words
 from personal_server.cli.known_tables import stored_tables
 from personal_server.collecting.imports import (
+    BESIDE_ENTRIES,
     ImportPorts,
     ImportTally,
     StreamTally,
     record_counts,
 )
-from personal_server.collecting.receipts import receipts_of
+from personal_server.collecting.receipts import has_bookmarks, has_unfinished, receipts_of
 from personal_server.storage.ports.whole_store import RecordStore
 
 Receipts = Sequence[Data]
 
 
 def holds_nothing_else(store: RecordStore, connection_id: str, facts: Iterable[Data]) -> bool:
-    """Whether an account holds what imports of these files brought, and no more than they say.
+    """Whether an account holds what imports of these files brought, neither more nor less.
 
     In: the facts of `books.csv`, of which two receipts of the account have the digest; they say 3
     and 0 new records, and 3 are stored. Out: true.
-    Shapes: `facts` as in receipts; files of a folder are known by their size.
+    Rule: false where it cannot be told: a folder, whose receipts have no digest, an import that has
+    not come to its end, and a collector's bookmark.
+    Shapes: `facts` as in receipts.
     """
-    known, receipts = list(facts), receipts_of(store, connection_id)
-    if not all(any(is_of(receipt, each) for each in known) for receipt in receipts):
+    digests = {each.get("sha256") for each in facts} - {None}
+    receipts = receipts_of(store, connection_id)
+    if not all(receipt.get("sha256") in digests for receipt in receipts):
+        return False
+    if has_unfinished(store, connection_id) or has_bookmarks(store, connection_id):
         return False
     brought: dict[str, int] = {}
     for receipt in receipts:
@@ -41,7 +47,8 @@ def holds_nothing_else(store: RecordStore, connection_id: str, facts: Iterable[D
             left = counts["new"] - counts.get("deleted", 0)
             brought[stream] = brought.get(stream, 0) + left
     stored = record_counts(store, connection_id)
-    return any(stored.values()) and all(n <= brought.get(name, 0) for name, n in stored.items())
+    each = {*stored, *brought}
+    return any(stored.values()) and all(stored.get(n, 0) == brought.get(n, 0) for n in each)
 
 
 def is_of(receipt: Data, facts: Data) -> bool:
@@ -55,11 +62,12 @@ def replaced_tables(ports: ImportPorts, facts: Data, reports: Sequence[Data]) ->
 
     In: `message_1.json`, which a table got and nothing else, and the report of its import as chats
     of Messenger. Out: `["message_1"]`, whose one record is deleted.
-    Rule: only where the file was read to its end, and the sources have all files of the table.
+    Rule: only where every entry of the file was read, and the sources have all files of the table.
     """
     accounts = [each["connection"]["connection_id"] for each in reports if each["connection"]]
     is_read = any(each["read"] for report in reports for each in report["streams"].values())
-    if not is_read or any(report["unfinished"] for report in reports):
+    codes = {each["code"] for report in reports for each in report["skipped"]}
+    if not is_read or codes - BESIDE_ENTRIES:
         return []
     store, emptied = ports.store, list[str]()
     imported = [receipt for account in accounts for receipt in receipts_of(store, account)]

@@ -67,10 +67,6 @@ class ImportMemory:
         """What was imported so far, oldest first."""
         return _receipts(self._remembered())
 
-    def is_unfinished(self) -> bool:
-        """Whether a place is noted: the import of some files has not come to their end."""
-        return bool(_places(self._remembered()))
-
     def _remembered(self) -> Data:
         return own_places(self.store.state(self.connection_id).state).get(OWN + self.stream, {})
 
@@ -96,6 +92,18 @@ def receipts_of(store: RecordStore, connection_id: str) -> list[Data]:
     memories = own_places(store.state(connection_id).state).values()
     all_receipts = [receipt for memory in memories for receipt in _receipts(memory)]
     return sorted(all_receipts, key=lambda receipt: str(receipt["imported_at"]))
+
+
+def has_unfinished(store: RecordStore, connection_id: str) -> bool:
+    """Whether a place is noted: an import of some files has not come to its end."""
+    memories = own_places(store.state(connection_id).state).values()
+    return any(_places(memory) for memory in memories)
+
+
+def has_bookmarks(store: RecordStore, connection_id: str) -> bool:
+    """Whether a collector noted where it is."""
+    state = store.state(connection_id).state
+    return not all(is_own(name, value) for name, value in state.items())
 
 
 def _places(remembered: Data, but: str | None = None) -> Data:

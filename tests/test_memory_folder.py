@@ -12,7 +12,14 @@ from pathlib import Path
 import pytest
 
 from tests import memory_folder
-from tests.memory_folder import LEFT_BYTES, ROOM_BYTES, has_room
+from tests.memory_folder import (
+    BEGIN,
+    LEFT_BYTES,
+    LONGEST_SECONDS,
+    ROOM_BYTES,
+    has_room,
+    remove_left,
+)
 
 ENOUGH_KB = (ROOM_BYTES + LEFT_BYTES) // 1024
 
@@ -54,6 +61,17 @@ def test_a_small_folder_and_one_without_programs_is_no_room(
 
 def test_without_such_a_folder_there_is_no_room(tmp_path: Path) -> None:
     assert not has_room(tmp_path / "none", f"MemAvailable: {ENOUGH_KB} kB\n")
+
+
+def test_what_a_killed_run_left_goes_and_nothing_else(tmp_path: Path) -> None:
+    left, of_now, others = (tmp_path / name for name in (f"{BEGIN}a", f"{BEGIN}b", "pdpp-c"))
+    for each in (left, of_now, others):
+        (each / "inside").mkdir(parents=True)
+    now = of_now.stat().st_mtime
+    for each in (left, others):
+        os.utime(each, (0, now - LONGEST_SECONDS - 1))
+    remove_left(tmp_path, now)
+    assert sorted(tmp_path.iterdir()) == sorted([of_now, others])
 
 
 def test_a_folder_that_was_named_stays_the_one(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 import orjson
 import pytest
@@ -74,6 +75,24 @@ def test_nothing_is_deleted_where_the_account_got_more_than_its_receipts_say(
     _hold(machine, held.connection_id, _declared_rides(machine), row)
     assert by_recipe(machine, tmp_path, OTHER_KEY)["stored_again"] == ["rides"]
     assert len(stored(machine)) == 5
+
+
+def test_nothing_is_deleted_where_a_stream_of_the_recipe_names_no_file(tmp_path: Path) -> None:
+    machine = Machine()
+    recipe, path = tmp_path / "rides.toml", tmp_path / "export.zip"
+    stream = RECIPE[RECIPE.index("[[stream]]") :]
+    walks = stream.replace('"rides"', '"walks"')
+    both = RECIPE.replace('name = "rides"', 'name = "rides"\nfiles = ["rides.csv"]')
+    both += walks.replace('name = "walks"', 'name = "walks"\nfiles = ["walks.csv"]')
+    with ZipFile(path, "w") as archive:
+        archive.writestr("rides.csv", RIDES)
+        archive.writestr("walks.csv", MORE)
+    for text in (both, both.replace("walks.csv", "wlaks.csv")):
+        recipe.write_text(text)
+        report = imported(machine, path, "--recipe", recipe)
+    assert "no_file" in {each["code"] for each in report["noted"]}
+    assert "replaced" not in report
+    assert len(stored(machine, "walks")) == 1
 
 
 def test_nothing_is_deleted_of_a_folder_whose_next_file_has_the_same_size(tmp_path: Path) -> None:

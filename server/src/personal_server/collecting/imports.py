@@ -45,7 +45,7 @@ BLOB_CHUNK_BYTES = 1024 * 1024
 ID_BYTES = 12
 # What is told beside an entry that was read, or that is the same as another.
 BESIDE_ENTRIES = frozenset(
-    {"duplicate", "no_value", "empty_field", "no_file", "before_header", "ambiguous_dates"}
+    {"duplicate", "no_value", "empty_field", "before_header", "ambiguous_dates"}
 )
 # What is told of entries that were read all the same.
 NOTED = frozenset({"no_value", "empty_field", "no_file", "ambiguous_dates"})

@@ -17,6 +17,7 @@ from personal_server.collecting.declarations import declare
 from personal_server.collecting.ingest import ingest
 from personal_server.collecting.receipts import ImportMemory
 from personal_server.domain.declaration_document import parse_declaration
+from personal_server.domain.stored import Batch
 from server.tests.cli.import_command.test_reported_tables import stored
 from server.tests.cli.import_machine import Machine
 from server.tests.cli.test_second_look import MORE, RECIPE, RIDES
@@ -121,6 +122,22 @@ def test_nothing_is_deleted_where_others_may_have_written(
         machine.store.put_state(account, {name: held | value}, 9)
     assert by_recipe(machine, tmp_path, OTHER_KEY)["stored_again"] == ["rides"]
     assert len(stored(machine)) == 4
+
+
+def test_what_is_written_while_the_file_is_read_again_stays(tmp_path: Path) -> None:
+    machine = Machine()
+    account = by_recipe(machine, tmp_path, RECIPE)["connection"]["connection_id"]
+    commit, stream = machine.store.commit, _declared_rides(machine)
+
+    def amid_others(batch: Batch) -> Any:
+        machine.store.commit = commit
+        row = {"id": "own", "number": "9", "began": "2026-07-03T08:00:00Z", "km": 1}
+        _hold(machine, account, stream, row)
+        return commit(batch)
+
+    machine.store.commit = amid_others
+    assert by_recipe(machine, tmp_path, OTHER_KEY)["replaced"] == {"rides": 2}
+    assert sorted(row["number"] for row in stored(machine)) == ["7", "8", "9"]
 
 
 def test_nothing_is_deleted_where_another_record_took_the_place_of_one_that_went(

@@ -34,9 +34,14 @@ class StreamCounts(Protocol):
 
 
 class AbsentRecords:
-    """Notes each record that a file gives, in eight bytes; what is stored beyond them is absent."""
+    """Notes each record that a file gives, in eight bytes; what is stored beyond them is absent.
+
+    Rule: what others write while the file is read is none of it.
+    """
 
     def __init__(self, store: RecordStore, connection_id: str) -> None:
+        with store.snapshot() as snapshot:
+            self._begun = snapshot.horizon
         self._store = store
         self._connection_id = connection_id
         self._seen: dict[str, array[int]] = {}
@@ -93,6 +98,8 @@ class AbsentRecords:
         keys = self._sorted(stream)
         with self._store.snapshot(None) as snapshot:
             for stored in snapshot.export(self._connection_id, stream):
+                if stored.created.sequence > self._begun:
+                    continue
                 mark = _mark(stored.key)
                 at = bisect_left(keys, mark)
                 if at == len(keys) or keys[at] != mark:

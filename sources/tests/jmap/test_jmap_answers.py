@@ -40,6 +40,13 @@ def test_addresses_of_a_session_are_read_from_where_it_is() -> None:
     )
 
 
+def test_an_account_may_be_called_as_its_owner_signs_in() -> None:
+    session = SESSION | {"primaryAccounts": {MAIL: "ada@example.org"}}
+    found = session_of(json.dumps(session).encode(), AT)
+    assert found is not None
+    assert "/d/ada%40example.org/G1/" in download_url(found, "G1")
+
+
 def test_a_session_without_mail_is_none() -> None:
     for can, is_one in (MAIL, True), (CORE, False):
         accounts = {"A2": {"accountCapabilities": {can: True}}}

@@ -41,6 +41,10 @@ _NO_MAIL = frozenset(
 _LONGEST = 255
 Form = TypeVar("Form")
 Id = Annotated[str, msgspec.Meta(min_length=1, max_length=_LONGEST, pattern=r"^[A-Za-z0-9_-]+$")]
+AccountId = Annotated[
+    str, msgspec.Meta(min_length=1, max_length=_LONGEST, pattern=r"^[^\x00-\x20\x7f]+$")
+]
+"""Of Cyrus it is the name to sign in with, such as `ada@example.org`."""
 State = Annotated[str, msgspec.Meta(max_length=1_000)]
 Number = Annotated[int, msgspec.Meta(ge=0, lt=2**53)]
 
@@ -67,8 +71,8 @@ class _Session(msgspec.Struct):
     downloadUrl: str  # noqa: N815
     state: State = ""
     capabilities: dict[str, msgspec.Raw] = {}
-    accounts: dict[Id, _Account] = {}
-    primaryAccounts: dict[str, Id] = {}  # noqa: N815
+    accounts: dict[AccountId, _Account] = {}
+    primaryAccounts: dict[str, AccountId] = {}  # noqa: N815
 
 
 class _Response(msgspec.Struct):

@@ -213,8 +213,10 @@ class JmapDouble:
         return {"ids": found[begin : begin + asked["limit"]], "queryState": self.state}
 
     def _changes(self, name: str, asked: Args) -> Args:
+        if self.never_tells:
+            return {"type": "cannotCalculateChanges"}
         kind, since = name.partition("/")[0], int(asked["sinceState"].removeprefix("s"))
-        if self.never_tells or self.forgets or since > len(self.edits):
+        if self.forgets or since > len(self.edits):
             self.forgets = False
             return {"type": "cannotCalculateChanges"}
         last: dict[str, str] = {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -9,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from pdpp_sources.mailbox_messages import MOST_FOLDERS
 from personal_server.app import jmap_sync
 from personal_server.feeds.feed_states import FeedState
 from personal_server.feeds.fetched_batches import FetchedBatches
@@ -331,3 +333,131 @@ def test_a_session_that_is_another_is_found_anew(double: JmapDouble, feed_of: Fe
     double.session_state = "2"
     assert by_itself(fed).commands == 3  # the poll, and the session behind its redirect
     assert by_itself(fed).commands == 1
+
+
+def test_a_mailbox_that_goes_while_others_are_read_ends_no_run(
+    double: JmapDouble, feed_of: FeedOf
+) -> None:
+    double.put(a_mail(1))
+    going = double.add_mailbox("Zeta")
+    double.put(a_mail(2), "Zeta")
+
+    def dropped(name: str, _: Args, found: Args) -> Args:
+        if name == "Email/query" and going in double.mailboxes:
+            double.drop(going)
+            double.add_mailbox("New")
+            double.put(a_mail(3), "New")
+        return found
+
+    double.bends = Bends(answer=dropped)
+    fed = feed_of(double.place, deletions=FOLLOW)
+    assert [by_itself(fed).code for _ in range(3)] == [None] * 3
+    assert held(fed) == there(double)
+
+
+def test_mailboxes_beyond_those_that_are_listed_lose_no_mail(
+    double: JmapDouble, feed_of: FeedOf
+) -> None:
+    last = double.add_mailbox("Late")
+    double.put(a_mail(1), "Late")
+    fed = feed_of(double.place, deletions=FOLLOW)
+    assert by_itself(fed).records_new == 1
+    late = double.mailboxes.pop(last)
+    double.mailboxes |= {f"j{n}": (f"J{n}", None, "junk") for n in range(MOST_FOLDERS)}
+    double.mailboxes[last] = late
+    double.rename("mb3", "Store")
+    assert [by_itself(fed).code for _ in range(3)] == [None] * 3
+    assert fed.held() == {"messages": 1}
+
+
+def test_a_list_that_is_shorter_than_the_server_counts_loses_no_mail(
+    double: JmapDouble, feed_of: FeedOf
+) -> None:
+    for number in range(4):
+        double.put(a_mail(number))
+    fed = feed_of(double.place, deletions=FOLLOW)
+    by_itself(fed)
+    double.forgets = True
+    double.mark(next(iter(double.mails)), {"$seen"})
+    double.bends = Bends(
+        answer=lambda name, _, found: {**found, "ids": []} if name == "Email/query" else found
+    )
+    assert [by_itself(fed).code for _ in range(3)] == [None] * 3
+    assert fed.held() == {"messages": 4}
+
+
+def test_a_server_that_lists_less_than_was_asked_for_and_does_not_say_so_is_listed_whole(
+    double: JmapDouble, feed_of: FeedOf
+) -> None:
+    for number in range(4):
+        double.put(a_mail(number))
+    double.bends = Bends(
+        answer=lambda _, __, found: {**found, "ids": found["ids"][:2]} if "ids" in found else found
+    )
+    fed = feed_of(double.place)
+    assert by_itself(fed).records_new == 4
+
+
+def test_a_server_whose_state_is_always_another_and_tells_no_changes_is_fetched(
+    double: JmapDouble, feed_of: FeedOf
+) -> None:
+    for number in range(4):
+        double.put(a_mail(number))
+    double.never_tells, states = True, iter(range(1_000))
+    double.bends = Bends(
+        answer=lambda _, __, found: (
+            {**found, "state": f"x{next(states)}"} if "state" in found else found
+        )
+    )
+    fed = feed_of(double.place)
+    by_itself(fed)
+    assert fed.held() == {"messages": 4}
+
+
+def test_a_server_that_fails_once_does_not_wait_for_its_owner(
+    double: JmapDouble, feed_of: FeedOf
+) -> None:
+    double.put(a_mail(1))
+    fed = feed_of(double.place)
+    double.bends = Bends(status=500)
+    assert by_itself(fed).code == "mailbox_misbehaves"
+    double.bends = Bends()
+    assert by_itself(fed).records_new == 1
+
+
+@pytest.mark.parametrize("ids", [["M4", "M5"], ["M5", "M4"]])
+def test_a_check_of_a_server_that_lists_mails_again_and_again_ends(
+    double: JmapDouble, feed_of: FeedOf, settings: Settings, ids: list[str]
+) -> None:
+    for number in range(2):
+        double.put(a_mail(number))
+    fed = feed_of(double.place)
+    by_itself(fed)
+    pages = itertools.cycle((ids, ids[::-1]))
+    double.bends = Bends(
+        answer=lambda name, _, found: (
+            {**found, "ids": next(pages), "limit": 2} if name == "Email/query" else found
+        )
+    )
+    begun = double.requests
+    (found,) = compared(fed, settings).differences
+    assert found.code == "mailbox_misbehaves"
+    assert double.requests - begun < 100
+
+
+def test_a_check_reads_on_where_the_mail_it_was_at_went(
+    double: JmapDouble, feed_of: FeedOf, settings: Settings
+) -> None:
+    for number in range(4):
+        double.put(a_mail(number))
+    fed = feed_of(double.place)
+    by_itself(fed)
+    double.most_objects, pages = 2, iter(range(1_000))
+
+    def one_goes(name: str, asked: Args, found: Args) -> Args:
+        if name == "Email/query" and found.get("ids") and next(pages) == 0:
+            double.delete(found["ids"][-1])
+        return found
+
+    double.bends = Bends(answer=one_goes)
+    assert compared(fed, settings).items == 3

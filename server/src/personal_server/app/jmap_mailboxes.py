@@ -7,13 +7,14 @@ Source: docs/contract/feeds.md 13; RFC 8621, 2 (mailboxes).
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
 import msgspec
 
-from pdpp_sources.jmap.jmap_messages import JmapSession, MailboxSeen
+from pdpp_sources.dav.dav_messages import DavTrouble
+from pdpp_sources.jmap.jmap_messages import MISBEHAVES, IdsSeen, JmapSession, MailboxSeen
 from pdpp_sources.mailbox_messages import FolderSeen
 from personal_server.app.mail_ledger import UNTOLD
 from personal_server.app.mailbox_folders import INBOX, choose_folders, order_of
@@ -21,6 +22,8 @@ from personal_server.storage.feed_rows import FeedItemRow
 
 SESSION, STATES, BEGUN = "\nsession", "\nstates", "\nbegun"
 LARGEST_NUMBER = 2**63 - 1
+MOST_BESIDE = 10_000
+"""Mails that a mailbox may list beyond those that its server counts in it."""
 MOST_DEEP = 20
 
 
@@ -109,6 +112,30 @@ class KnownJmap:
         known = self.mailboxes
         inside = {each for each in mailboxes if each in known and known[each].is_fetched}
         return sorted(inside, key=self.order)
+
+
+def pages_of(asked: Callable[[str | None], IdsSeen], behind: str | None) -> Iterator[list[str]]:
+    """The mails of a mailbox, each page asked for behind the last mail of the one before; once from
+    the beginning, where that mail is not there any more.
+
+    Raises: DavTrouble of a server that has no end.
+    """
+    begun_anew, before = False, set[str]()
+    while True:
+        page = asked(behind)
+        if not page.is_found:
+            if begun_anew or behind is None:
+                raise DavTrouble(MISBEHAVES)
+            begun_anew, behind, before = True, None, set[str]()
+            continue
+        ids = list(dict.fromkeys(page.ids))
+        if ids and before.issuperset(ids):
+            raise DavTrouble(MISBEHAVES)
+        if ids:
+            yield ids
+            behind, before = ids[-1], set(ids)
+        if page.is_last:
+            return
 
 
 def number_of(email: str) -> int:

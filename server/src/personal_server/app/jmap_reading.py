@@ -9,7 +9,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from pdpp_sources.dav.dav_messages import DavTrouble
 from pdpp_sources.jmap.jmap_messages import (
+    MISBEHAVES,
     AskEmails,
     AskIds,
     AskMailboxes,
@@ -20,7 +22,15 @@ from pdpp_sources.jmap.jmap_messages import (
 )
 from pdpp_sources.jmap.jmap_process import JmapProcess
 from pdpp_sources.mailbox_messages import LARGEST_MAIL_BYTES
-from personal_server.app.jmap_mailboxes import KnownJmap, KnownMailbox, fetched_of, paths_of
+from personal_server.app.jmap_mailboxes import (
+    MOST_BESIDE,
+    KnownJmap,
+    KnownMailbox,
+    fetched_of,
+    number_of,
+    pages_of,
+    paths_of,
+)
 from personal_server.app.mail_batches import MailBatch
 from personal_server.feeds.feed_runs import RunResult
 
@@ -46,9 +56,10 @@ class JmapReading:
         known = KnownJmap(
             mailboxes={each: KnownMailbox(path, each in fetched) for each, path in paths.items()}
         )
+        counts = {each.mailbox: each.mails for each in listed}
         for number, mailbox in enumerate(known.fetched()):
             batch = MailBatch(paths[mailbox], self.staged, 0)
-            for head in self._heads(mailbox):
+            for head in self._heads(mailbox, counts[mailbox]):
                 if known.inside(head.mailboxes)[:1] != [mailbox]:
                     continue
                 self._read(batch, head)
@@ -59,17 +70,23 @@ class JmapReading:
                 yield batch
             batch.clear()
 
-    def _heads(self, mailbox: str) -> Iterator[EmailSeen]:
-        behind: str | None = None
-        while True:
+    def _heads(self, mailbox: str, mails: int) -> Iterator[EmailSeen]:
+        """What is known of the mails of a mailbox, each once."""
+
+        def page(behind: str | None) -> IdsSeen:
             asked = self.process.ask(AskIds(mailbox, behind))
-            page = [each for each in asked if isinstance(each, IdsSeen)][-1]
-            if page.ids:
-                heads = list(self.process.ask(AskEmails(page.ids)))
-                yield from (each for each in heads if isinstance(each, EmailSeen))
-            if page.is_last or not page.ids or page.ids[-1] == behind:
-                return
-            behind = page.ids[-1]
+            return [each for each in asked if isinstance(each, IdsSeen)][-1]
+
+        met = set[int]()
+        listed = 0
+        for ids in pages_of(page, None):
+            listed += len(ids)
+            if listed > mails + MOST_BESIDE:  # it lists them again and again
+                raise DavTrouble(MISBEHAVES)
+            new = [each for each in ids if number_of(each) not in met]
+            met.update(map(number_of, new))
+            heads = list(self.process.ask(AskEmails(new)))
+            yield from (each for each in heads if isinstance(each, EmailSeen))
 
     def _read(self, batch: MailBatch, head: EmailSeen) -> None:
         if head.size > LARGEST_MAIL_BYTES:

@@ -38,10 +38,11 @@ from pdpp_sources.jmap.jmap_messages import (
     StatesSeen,
 )
 from pdpp_sources.jmap.jmap_process import JmapProcess
-from pdpp_sources.mailbox_messages import LARGEST_MAIL_BYTES
+from pdpp_sources.mailbox_messages import LARGEST_MAIL_BYTES, MOST_FOLDERS
 from personal_server.app.jmap_mailboxes import (
     BEGUN,
     LARGEST_NUMBER,
+    MOST_BESIDE,
     SESSION,
     STATES,
     KnownJmap,
@@ -50,6 +51,7 @@ from personal_server.app.jmap_mailboxes import (
     Todo,
     fetched_of,
     number_of,
+    pages_of,
     paths_of,
 )
 from personal_server.app.mail_batches import MailBatch
@@ -60,8 +62,6 @@ from personal_server.storage.feed_rows import UNSURE, FeedMailRow, FeedRow
 RUN_SECONDS = 1_800.0
 MOST_PAGES = 2_000
 """Pages of changes that a look follows."""
-MOST_BESIDE = 10_000
-"""Mails that a mailbox may list beyond those that its server counts in it."""
 COMPARED_EVERY_NS = 24 * 3600 * NANOSECONDS
 _Reply = TypeVar("_Reply", bound=JmapMessage)
 TOO_LARGE = "too_large"
@@ -249,7 +249,9 @@ class JmapSync:
             raise DavTrouble(MISBEHAVES)
         paths = paths_of(listed)
         fetched = fetched_of(listed, paths, self.feed.chosen)
-        before, now = self._known.mailboxes, dict[str, KnownMailbox]()
+        before = self._known.mailboxes
+        is_cut = len(listed) >= MOST_FOLDERS  # there may be more: what is not listed stays as it is
+        now = dict(before) if is_cut else dict[str, KnownMailbox]()
         for each in listed:
             known = before.get(each.mailbox, KnownMailbox("", is_fetched=False))
             is_fetched = each.mailbox in fetched
@@ -259,7 +261,8 @@ class JmapSync:
             if is_fetched and not known.is_fetched:
                 one = msgspec.structs.replace(one, todo=Todo.FILL, behind=None)
             now[each.mailbox] = one
-        lost = [name for name, each in before.items() if each.is_fetched and name not in fetched]
+        kept = {name for name, each in now.items() if each.is_fetched}
+        lost = [name for name, each in before.items() if each.is_fetched and name not in kept]
         for mailbox in lost:
             self._ledger.set_aside(mailbox, 0)
         self._known.mailboxes = now
@@ -281,7 +284,8 @@ class JmapSync:
 
     def _look(self, mailbox: str) -> None:
         """Fill a mailbox, or compare it whole."""
-        todo = self._known.mailboxes[mailbox].todo
+        begun = self._known.mailboxes.get(mailbox)  # none, where it went during this look
+        todo = Todo.NOTHING if begun is None else begun.todo
         if todo is Todo.NOTHING:
             return
         there = array("Q")
@@ -291,13 +295,15 @@ class JmapSync:
             there.extend(map(number_of, ids))
             self._catch_up()
             self._take(ids)
-            now = self._known.mailboxes[mailbox]
+            now = self._known.mailboxes.get(mailbox)
+            if now is None:
+                return
             if todo is Todo.FILL:
                 self._keep_mailbox(mailbox, msgspec.structs.replace(now, behind=ids[-1]))
             self._require_time()
             if listed > now.mails + MOST_BESIDE:  # it lists them again and again
                 raise DavTrouble(MISBEHAVES)
-        if todo is Todo.COMPARE:
+        if todo is Todo.COMPARE and self._counted(mailbox) <= len(set(there)):
             self._lose_others(mailbox, array("Q", sorted(there)))
         now = self._known.mailboxes[mailbox]
         self._keep_mailbox(
@@ -306,6 +312,10 @@ class JmapSync:
                 now, todo=Todo.NOTHING, behind=None, compared_ns=self.ports.clock()
             ),
         )
+
+    def _counted(self, mailbox: str) -> int:
+        """How many mails the server counts in a mailbox now: a list of fewer is not whole."""
+        return sum(each.mails for each in self._ask(AskMailboxes([mailbox]), MailboxSeen))
 
     def _catch_up(self) -> None:
         """Follow changes up to now, before mails that were listed are taken.
@@ -316,30 +326,15 @@ class JmapSync:
         states = self._known.states
         if states is not None:
             page, _ = self._changes(states, with_mailboxes=False)
-            if not page.is_known:
-                self._begin_anew(states)
-                raise _LookAgain
-            self._pages(page, states)
+            if page.is_known:  # else the next look, from the same state, has all compared
+                self._pages(page, states)
 
     def _listed(self, mailbox: str) -> Iterator[list[str]]:
         """The mails of a mailbox, newest first, page by page."""
-        behind, begun_anew = self._known.mailboxes[mailbox].behind, False
-        before = set[str]()
-        while True:
-            page = self._ask(AskIds(mailbox, behind), IdsSeen)[-1]
-            if not page.is_found:  # the one that was last is not there any more
-                if begun_anew or behind is None:
-                    raise DavTrouble(MISBEHAVES)
-                begun_anew, behind, before = True, None, set[str]()
-                continue
-            ids = list(dict.fromkeys(page.ids))
-            if ids and before.issuperset(ids):
-                raise DavTrouble(MISBEHAVES)
-            if ids:
-                yield ids
-                behind, before = ids[-1], set(ids)
-            if page.is_last:
-                return
+        return pages_of(
+            lambda behind: self._ask(AskIds(mailbox, behind), IdsSeen)[-1],
+            self._known.mailboxes[mailbox].behind,
+        )
 
     def _lose_others(self, mailbox: str, there: Sequence[int]) -> None:
         """Note as gone what the ledger has in a mailbox and its server does not."""

@@ -72,7 +72,7 @@ from pdpp_sources.mailbox_messages import LARGEST_MAIL_BYTES, MOST_FOLDERS
 
 STEP_SECONDS = 30.0
 LARGEST_ANSWER_BYTES = 16 * 1024 * 1024
-FOUND, _MISSING, _REFUSED_FROM = 200, (404, 410), 400
+FOUND, _MISSING, _REFUSED_FROM, _BROKEN = 200, (404, 410), 400, 500
 WELL_KNOWN = "/.well-known/jmap"
 NOT_GIVEN, TOO_LARGE = "item_not_given", "too_large"
 _BUFFER_BYTES = 64 * 1024
@@ -182,8 +182,7 @@ class JmapAccount:
         found = _answer(raw, QueryAnswer)
         if len(found.ids) > MOST_LISTED:
             raise DavTrouble(MISBEHAVES)
-        is_last = not found.ids or (len(found.ids) < limit and found.limit is None)
-        return IdsSeen(found.ids, is_last, is_found=True)
+        return IdsSeen(found.ids, is_last=not found.ids, is_found=True)
 
     def _emails(self, ids: Sequence[str]) -> Iterator[JmapMessage]:
         for part in _parts(ids, self._session().most_objects):
@@ -197,7 +196,7 @@ class JmapAccount:
     def _mail(self, request: TakeMail) -> MailTaken:
         status, _ = self._asked("GET", download_url(self._session(), request.blob), "")
         if status != FOUND:
-            if status in _MISSING or status == _REFUSED_FROM:
+            if _REFUSED_FROM <= status < _BROKEN:
                 return MailTaken("", NOT_GIVEN)
             raise DavTrouble(MISBEHAVES)
         raw = bytearray()
@@ -217,6 +216,8 @@ class JmapAccount:
             begins = begins[1:]
         for begin in begins:
             status, at = self._asked("GET", begin, "")
+            if status == _BROKEN:  # it passes
+                raise DavTrouble(MISBEHAVES)
             if status != FOUND:
                 continue
             content = self._content()

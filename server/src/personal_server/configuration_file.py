@@ -15,7 +15,6 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
 
 from pdpp_kernel.errors import StorageUnavailable
 from pdpp_kernel.refused_writes import refusal_of
@@ -25,10 +24,10 @@ SUBJECT_BYTES = 16
 
 @dataclass(frozen=True, slots=True)
 class ConfigurationFile:
-    """What the file says.  `clients` are the `[[clients]]` tables as they stand."""
+    """What the file says.  `clients` is what stands there, tables or else."""
 
     subject_id: str
-    clients: tuple[dict[str, Any], ...] = ()
+    clients: object = None
     time_zone: str | None = None
     language: str | None = None
 
@@ -59,19 +58,11 @@ def read_configuration(data_dir: Path) -> ConfigurationFile | None:
     subject_id = content.get("subject_id")
     if not isinstance(subject_id, str) or not subject_id.startswith("own_"):
         raise StorageUnavailable("config.toml in the data directory does not contain subject_id.")
-    named: object = content.get("clients", [])
-    clients = cast("list[object]", named) if isinstance(named, list) else [named]
-    tables = tuple(cast("dict[str, Any]", each) for each in clients if isinstance(each, dict))
-    if len(tables) < len(clients):
-        raise StorageUnavailable(
-            "config.toml in the data directory has `clients` that are no tables. Write each as"
-            " [[clients]]."
-        )
     zone, language = (
         kept if isinstance(kept := content.get(name), str) else None
         for name in ("time_zone", "language")
     )
-    return ConfigurationFile(subject_id, tables, zone, language)
+    return ConfigurationFile(subject_id, content.get("clients"), zone, language)
 
 
 def write_configuration(data_dir: Path, subject_id: str) -> ConfigurationFile:

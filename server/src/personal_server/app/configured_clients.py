@@ -16,10 +16,16 @@ _TEXTS = ("client_id", "client_name")
 
 def configured_clients(configuration: ConfigurationFile) -> tuple[PreRegistered, ...]:
     """The clients of the file.  Raises: StorageUnavailable for a table that is not one."""
-    return tuple(_client(table) for table in configuration.clients)
+    return tuple(_client(table) for table in client_tables(configuration))
 
 
-def _client(table: dict[str, Any]) -> PreRegistered:
+def client_tables(configuration: ConfigurationFile) -> list[object]:
+    """What stands in the file as clients, which need not be tables."""
+    return [] if configuration.clients is None else _each(configuration.clients)
+
+
+def _client(found: object) -> PreRegistered:
+    table = cast("dict[str, Any]", found) if isinstance(found, dict) else {}
     texts = [table.get(name) for name in _TEXTS]
     redirects = table.get("redirect_uris", [])
     if set(table) - {*_TEXTS, "redirect_uris"} or not all(

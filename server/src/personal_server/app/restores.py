@@ -22,6 +22,7 @@ from personal_server.app.backups import (
     scratch_folder,
     verify_backup,
 )
+from personal_server.app.configured_clients import client_tables
 from personal_server.app.moves import move
 from personal_server.app.stores import open_stores
 from personal_server.configuration_file import (
@@ -193,14 +194,14 @@ def _clients_in(files: Path, *, is_proven: bool) -> int:
     """
     found = read_configuration(files)
     if found is None or is_proven:
-        return 0 if found is None else len(found.clients)
+        return 0 if found is None else len(client_tables(found))
     if not _PLAIN.fullmatch(found.subject_id):
         raise _tampered()
     kept = {"time_zone": found.time_zone, "language": found.language}
     configuration_path(files).unlink()
     write_configuration(files, found.subject_id)
     keep_values(files, {name: text for name, text in kept.items() if _PLAIN.fullmatch(text or "")})
-    return len(found.clients)
+    return len(client_tables(found))
 
 
 def _refuse_code(database: Path) -> None:

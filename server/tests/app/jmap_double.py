@@ -68,6 +68,7 @@ class JmapDouble:
     edits: list[tuple[str, str, str]] = field(default_factory=list[tuple[str, str, str]])
     asked: list[str] = field(default_factory=list[str])
     downloaded: list[str] = field(default_factory=list[str])
+    refused: set[str] = field(default_factory=set[str])
     requests: int = 0
     session_state: str = "1"
     scheme: str = f"Basic {base64.b64encode(f'{USER}:{PASSWORD}'.encode()).decode()}"
@@ -280,7 +281,8 @@ def jmap_double() -> Generator[JmapDouble]:
                 mail = double.mails.get(email)
                 double.downloaded.append(email)
                 content = double.bends.blob or (b"" if mail is None else mail.raw)
-                self._answer(404 if mail is None else 200, content)
+                status = 403 if email in double.refused else 200
+                self._answer(404 if mail is None else status, content)
             else:
                 self._answer(404, b"")
 

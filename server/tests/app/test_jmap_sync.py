@@ -461,3 +461,11 @@ def test_a_check_reads_on_where_the_mail_it_was_at_went(
 
     double.bends = Bends(answer=one_goes)
     assert compared(fed, settings).items == 3
+
+
+def test_a_mail_that_is_refused_costs_itself_only(double: JmapDouble, feed_of: FeedOf) -> None:
+    for number in range(3):
+        double.put(a_mail(number))
+    double.refused = {list(double.mails)[1]}
+    result = by_itself(feed_of(double.place))
+    assert (result.code, result.rejected, result.records_new) == (None, 1, 2)

@@ -15,7 +15,7 @@ from pdpp_kernel.source_item import stable_id
 from personal_server.collecting.connections import create_connection
 from personal_server.collecting.declarations import declare
 from personal_server.collecting.ingest import ingest
-from personal_server.collecting.receipts import ImportMemory
+from personal_server.collecting.receipts import ImportMemory, receipts_of
 from personal_server.domain.declaration_document import parse_declaration
 from personal_server.domain.stored import Batch
 from server.tests.cli.import_command.test_reported_tables import stored
@@ -138,6 +138,23 @@ def test_what_is_written_while_the_file_is_read_again_stays(tmp_path: Path) -> N
     machine.store.commit = amid_others
     assert by_recipe(machine, tmp_path, OTHER_KEY)["replaced"] == {"rides": 2}
     assert sorted(row["number"] for row in stored(machine)) == ["7", "8", "9"]
+
+
+def test_an_import_of_the_same_file_at_once_is_none_of_before(tmp_path: Path) -> None:
+    """Nobody is told to erase what two imports brought together."""
+    machine = Machine()
+    account = by_recipe(machine, tmp_path, RECIPE)["connection"]["connection_id"]
+    (receipt,) = receipts_of(machine.store, account)
+    commit = machine.store.commit
+
+    def amid_another(batch: Batch) -> Any:
+        ImportMemory(machine.store, account, "rides").finish("other", other, 9)
+        return commit(batch)
+
+    digest = hashlib.sha256(MORE.encode()).hexdigest()
+    other = receipt | {"sha256": digest}
+    machine.store.commit = amid_another
+    assert "stored_again" not in by_recipe(machine, tmp_path, RECIPE, MORE)
 
 
 def test_nothing_is_deleted_where_another_record_took_the_place_of_one_that_went(

@@ -246,6 +246,7 @@ class _PathImport:
 
                 facts = [reading.facts()]
                 repeated = holds_nothing_else(ports.store, connection.connection_id, facts)
+            earlier = receipts_of(ports.store, connection.connection_id)
             lists = self.command.lists
             listed = ListedRecords(lists, connection.connection_id) if lists else None
             try:
@@ -272,7 +273,6 @@ class _PathImport:
             if accounts:
                 from personal_server.cli.repeated_files import told  # noqa: PLC0415
 
-                earlier = receipts_of(ports.store, connection.connection_id)[:-1]
                 again |= told(tally, reading.facts(), earlier, replaced=repeated)
             if not tally.holds_any and forget_if_empty(
                 ports.store, connection, made_since_ns=begun_ns, now_ns=ports.clock()

@@ -98,5 +98,5 @@ def test_it_is_kept_beside_what_the_configuration_holds(tmp_path: Path) -> None:
     found = read_configuration(tmp_path)
     assert found is not None
     assert (found.subject_id, found.time_zone) == ("own_1", "Europe/Rome")
-    assert found.clients == ({"client_id": "a"},)
+    assert found.clients == [{"client_id": "a"}]
     assert [each.name for each in tmp_path.iterdir()] == ["config.toml"]

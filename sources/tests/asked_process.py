@@ -10,6 +10,10 @@ from typing import NoReturn
 from pdpp_kernel.system.confinement import Limits, confine
 
 
+HELD = os.open(os.devnull, os.O_RDONLY)
+"""As a module holds one that maps a file: what comes from the starter has none of it."""
+
+
 def main(files: Sequence[int], _seconds: float, memory_bytes: int) -> NoReturn:
     """The files are those for requests and replies, and whatever else was handed in."""
     requests, replies = os.fdopen(files[0], "rb"), os.fdopen(files[1], "wb", 0)

@@ -1,9 +1,8 @@
 """The process that others come from: it has loaded what they need, and forks one for each.
 
 Fetchers, readers and the imports of feeds come from it.  Rule: it hears from who started it and
-from the imports alone, and reads nothing that a stranger said; what comes from it has the files
-that were handed in for it and no other, and confines itself before it reads the first byte of a
-stranger's.
+from imports alone, and reads nothing that a stranger said; what comes from it has the files that
+were handed in for it and no other, and confines itself before it reads a stranger's first byte.
 """
 
 from __future__ import annotations
@@ -19,6 +18,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib import import_module
+from itertools import pairwise
 from typing import NoReturn
 
 import msgspec
@@ -146,8 +146,9 @@ def _be(
     """Become the process that is wanted."""
     try:
         os.setsid()
-        for each in others:
-            os.close(each)
+        kept = {0, 1, 2, *own, max(1_024, *others) + 1}  # what was loaded may hold files, too
+        for low, high in pairwise(sorted(kept)):
+            os.closerange(low + 1, high)
         gc.enable()
         main(own, wanted.seconds, wanted.memory_bytes)
     finally:

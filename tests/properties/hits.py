@@ -40,6 +40,7 @@ from tests.properties.timeline import (
     named_sources,
     time_of,
 )
+from tests.properties.unspaced import unspaced
 from tests.properties.worlds import DATED
 
 
@@ -103,7 +104,11 @@ def _relax(
     """11.7: wider questions, one after the other, until there are enough hits."""
     exact = len(found.hits)
     texts = [list(_words(row).values()) for source in sources for row in reader.visible(source)]
-    wider = relaxed.relaxed(wanted.terms, texts, exact)
+    parts = None if exact else unspaced(wanted.terms)
+    terms = wanted.terms if parts is None else parts
+    wider = relaxed.relaxed(terms, texts, exact)
+    if parts is not None:
+        wider.steps.insert(0, relaxed.Wider(parts, [term.said for term in parts], None))
     asked: list[relaxed.Wider] = []
     for step in wider.steps:
         if len(found.hits) >= relaxed.FEW:
@@ -116,7 +121,7 @@ def _relax(
     found.near = wider.near
     if exact and len(found.hits) == exact:
         return
-    told: Json = {"words": len(wanted.terms), "exact_count": exact}
+    told: Json = {"words": len(terms), "exact_count": exact}
     if asked and asked[-1].least is not None:
         told["least"] = asked[-1].least
     if wider.absent:

@@ -26,7 +26,7 @@ FOR_ALL = 0o1777
 """As `/tmp` has it: servers that tests start go on as another user of the machine."""
 LONGEST_SECONDS = 24 * 3_600
 """No run takes so long."""
-BEGIN = "pdpp_"
+BEGIN = "pdpp.run-"
 _AVAILABLE = re.compile(r"^MemAvailable: +([0-9]+) kB$", re.MULTILINE)
 
 

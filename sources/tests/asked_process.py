@@ -9,7 +9,6 @@ from typing import NoReturn
 
 from pdpp_kernel.system.confinement import Limits, confine
 
-
 HELD = os.open(os.devnull, os.O_RDONLY)
 """As a module holds one that maps a file: what comes from the starter has none of it."""
 

@@ -11,7 +11,7 @@ from typing import IO
 
 import msgspec
 
-from pdpp_sources.message_frames import receive_frame, send_frame
+from pdpp_sources.message_frames import receive_message
 
 LARGEST_MAIL_BYTES = 32 * 1024 * 1024
 MOST_FOLDERS = 5_000
@@ -210,23 +210,13 @@ MailboxReply = (
 )
 _requests = msgspec.msgpack.Decoder(MailboxRequest)
 _replies = msgspec.msgpack.Decoder(MailboxReply)
-_encoder = msgspec.msgpack.Encoder()
-
-
-def send_mailbox(stream: IO[bytes], message: MailboxMessage) -> None:
-    """Write one message."""
-    body = _encoder.encode(message)
-    send_frame(stream, body)
-    stream.flush()
 
 
 def receive_request(stream: IO[bytes]) -> MailboxRequest | None:
     """The next request, or None at the end."""
-    body = receive_frame(stream, _LARGEST_BYTES)
-    return None if body is None else _requests.decode(body)
+    return receive_message(stream, _requests, _LARGEST_BYTES)
 
 
 def receive_reply(stream: IO[bytes]) -> MailboxReply | None:
     """The next reply, or None if the other side has ended.  Raises: msgspec.DecodeError."""
-    body = receive_frame(stream, _LARGEST_BYTES)
-    return None if body is None else _replies.decode(body)
+    return receive_message(stream, _replies, _LARGEST_BYTES)

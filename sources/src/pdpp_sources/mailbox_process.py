@@ -25,8 +25,8 @@ from pdpp_sources.mailbox_messages import (
     MailboxRequest,
     WaitForChange,
     receive_reply,
-    send_mailbox,
 )
+from pdpp_sources.message_frames import send_message
 from pdpp_sources.started_process import started_process
 
 WORKER = "pdpp_sources.mailbox_worker"
@@ -82,7 +82,7 @@ class MailboxProcess:
         if self.end is not None:
             return
         with suppress(BrokenPipeError):
-            send_mailbox(self._requests, request)
+            send_message(self._requests, request)
         while True:
             reply = self._reply()
             if isinstance(reply, MailboxEnd):

@@ -54,7 +54,6 @@ from pdpp_sources.mailbox_messages import (
     UidRanges,
     WaitForChange,
     receive_request,
-    send_mailbox,
 )
 from pdpp_sources.mailbox_wire import (
     LONGEST_LINE_BYTES,
@@ -68,6 +67,7 @@ from pdpp_sources.mailbox_wire import (
     WireCut,
     quoted,
 )
+from pdpp_sources.message_frames import send_message
 
 ENDED = "sign_in_ended"
 _STANDARD = "AUTH=OAUTHBEARER"
@@ -435,7 +435,7 @@ def _labels(found: Mapping[bytes, Token]) -> list[str]:
 def _send(message: MailboxMessage) -> None:
     """To who asked, also from within a literal."""
     signal.setitimer(signal.ITIMER_PROF, STEP_SECONDS)
-    send_mailbox(_replies[0], message)
+    send_message(_replies[0], message)
 
 
 _replies: list[IO[bytes]] = []

@@ -12,11 +12,11 @@ from typing import IO, cast
 import msgspec
 
 from pdpp_sources.common.resume_point import STEPS, Place, Step
+from pdpp_sources.message_frames import receive_message, send_frame
 from pdpp_sources.reader_messages import Message, Reply, Request
 
 # A line of a record has at most 16 MiB where it is stored.
 LARGEST_MESSAGE_BYTES = 32 * 1024 * 1024
-_LENGTH = struct.Struct("<I")
 _FILE_CHARS = 32
 _PLACE = struct.Struct("<Bq")
 SLATE_BYTES = _FILE_CHARS + _PLACE.size
@@ -38,31 +38,17 @@ def send(stream: IO[bytes], message: Message) -> None:
     body = _encoder.encode(message)
     if len(body) > LARGEST_MESSAGE_BYTES:
         raise ValueError
-    stream.write(_LENGTH.pack(len(body)))
-    stream.write(body)
+    send_frame(stream, body)
 
 
 def receive_request(stream: IO[bytes]) -> Request | None:
     """The next request, or None at the end."""
-    body = _body(stream)
-    return None if body is None else _requests.decode(body)
+    return receive_message(stream, _requests, LARGEST_MESSAGE_BYTES)
 
 
 def receive_reply(stream: IO[bytes]) -> Reply | None:
     """The next reply, or None if the other side has ended. Raises: msgspec.DecodeError."""
-    body = _body(stream)
-    return None if body is None else _replies.decode(body)
-
-
-def _body(stream: IO[bytes]) -> bytes | None:
-    head = stream.read(_LENGTH.size)
-    if len(head) < _LENGTH.size:
-        return None
-    (length,) = _LENGTH.unpack(head)
-    if length > LARGEST_MESSAGE_BYTES:
-        return None
-    body = stream.read(length)
-    return body if len(body) == length else None
+    return receive_message(stream, _replies, LARGEST_MESSAGE_BYTES)
 
 
 class Slate:

@@ -10,7 +10,7 @@ from typing import IO
 
 import msgspec
 
-from pdpp_sources.message_frames import receive_frame, send_frame
+from pdpp_sources.message_frames import receive_message
 
 LARGEST_ITEM_BYTES = 8 * 1024 * 1024
 LARGEST_ANSWER_BYTES = 64 * 1024 * 1024
@@ -173,23 +173,13 @@ FromReader = DavAsk | DavNext | SeenInAccount
 ToReader = DavTask | DavStatus | DavWords | DavFailed
 _from_reader = msgspec.msgpack.Decoder(FromReader)
 _to_reader = msgspec.msgpack.Decoder(ToReader)
-_encoder = msgspec.msgpack.Encoder()
-
-
-def send_dav(stream: IO[bytes], message: DavMessage) -> None:
-    """Write one message."""
-    body = _encoder.encode(message)
-    send_frame(stream, body)
-    stream.flush()
 
 
 def receive_from_reader(stream: IO[bytes]) -> FromReader | None:
     """The next message, or None at the end.  Raises: msgspec.DecodeError."""
-    body = receive_frame(stream, _LARGEST_BYTES)
-    return None if body is None else _from_reader.decode(body)
+    return receive_message(stream, _from_reader, _LARGEST_BYTES)
 
 
 def receive_to_reader(stream: IO[bytes]) -> ToReader | None:
     """The next message, or None at the end.  Raises: msgspec.DecodeError."""
-    body = receive_frame(stream, _LARGEST_BYTES)
-    return None if body is None else _to_reader.decode(body)
+    return receive_message(stream, _to_reader, _LARGEST_BYTES)

@@ -25,8 +25,8 @@ from pdpp_sources.dav.dav_messages import (
     DavWords,
     SeenInAccount,
     receive_from_reader,
-    send_dav,
 )
+from pdpp_sources.message_frames import send_message
 from pdpp_sources.started_process import started_process
 
 WORKER = "pdpp_sources.dav.dav_worker"
@@ -50,7 +50,7 @@ def read_dav(wire: DavWire, task: DavTask) -> Generator[Iterator[SeenInAccount]]
     """What the process says of an account, with its end as the last."""
     with started_process(WORKER, MEMORY_BYTES) as process:
         with suppress(BrokenPipeError):
-            send_dav(process.requests, task)
+            send_message(process.requests, task)
         yield _seen(wire, process.requests, process.replies)
 
 
@@ -66,7 +66,7 @@ def _seen(wire: DavWire, requests: IO[bytes], replies: IO[bytes]) -> Iterator[Se
                 return
             case DavAsk() | DavNext():
                 with suppress(BrokenPipeError):
-                    send_dav(requests, _answer(wire, message))
+                    send_message(requests, _answer(wire, message))
             case _:
                 yield message
                 if isinstance(message, DavEnd):

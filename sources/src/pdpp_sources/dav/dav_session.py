@@ -19,9 +19,9 @@ from pdpp_sources.dav.dav_messages import (
     DavWords,
     ToReader,
     receive_to_reader,
-    send_dav,
 )
 from pdpp_sources.dav.multistatus import DavAnswer, Multistatus, XmlRefused
+from pdpp_sources.message_frames import send_message
 
 STEP_SECONDS = 30.0
 MULTISTATUS, FOUND = 207, 200
@@ -44,7 +44,7 @@ class DavSession:
 
     def say(self, message: DavMessage) -> None:
         """Tell the other process; it takes its time, which is none of ours."""
-        send_dav(self.replies, message)
+        send_message(self.replies, message)
 
     def listed(
         self, method: str, url: str, depth: str | None, body: str

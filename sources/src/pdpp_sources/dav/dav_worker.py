@@ -30,10 +30,10 @@ from pdpp_sources.dav.dav_messages import (
     ItemGone,
     ItemRefused,
     receive_to_reader,
-    send_dav,
 )
 from pdpp_sources.dav.dav_requests import KINDS, DavKind
 from pdpp_sources.dav.dav_session import STEP_SECONDS, DavSession, NotAnswered
+from pdpp_sources.message_frames import send_message
 
 _BUFFER_BYTES = 64 * 1024
 FOREIGN = "foreign_item"
@@ -127,5 +127,5 @@ def main(files: Sequence[int], _seconds: float, memory_bytes: int) -> NoReturn:
         os._exit(1)
     except Exception:  # noqa: BLE001 (whatever a server makes a parser raise)
         code = MISBEHAVES
-    send_dav(replies, DavEnd(code))
+    send_message(replies, DavEnd(code))
     os._exit(0)

@@ -13,7 +13,7 @@ from typing import IO
 import msgspec
 
 from pdpp_sources.dav.dav_messages import DavAsk, DavFailed, DavNext, DavStatus, DavWords
-from pdpp_sources.message_frames import receive_frame, send_frame
+from pdpp_sources.message_frames import receive_message
 
 MOST_AT_ONCE = 500
 """Mails that are asked for by one request, of a server that allows so many."""
@@ -168,22 +168,13 @@ FromJmap = JmapReply | DavAsk | DavNext
 ToJmap = JmapRequest | DavStatus | DavWords | DavFailed
 _from_reader = msgspec.msgpack.Decoder(FromJmap)
 _to_reader = msgspec.msgpack.Decoder(ToJmap)
-_encoder = msgspec.msgpack.Encoder()
-
-
-def send_jmap(stream: IO[bytes], message: msgspec.Struct) -> None:
-    """Write one message."""
-    send_frame(stream, _encoder.encode(message))
-    stream.flush()
 
 
 def from_jmap(stream: IO[bytes]) -> FromJmap | None:
     """The next message of the process, or None at the end.  Raises: msgspec.DecodeError."""
-    body = receive_frame(stream, _LARGEST_BYTES)
-    return None if body is None else _from_reader.decode(body)
+    return receive_message(stream, _from_reader, _LARGEST_BYTES)
 
 
 def to_jmap(stream: IO[bytes]) -> ToJmap | None:
     """The next message to the process, or None at the end.  Raises: msgspec.DecodeError."""
-    body = receive_frame(stream, _LARGEST_BYTES)
-    return None if body is None else _to_reader.decode(body)
+    return receive_message(stream, _to_reader, _LARGEST_BYTES)

@@ -31,9 +31,9 @@ from pdpp_sources.jmap.jmap_messages import (
     MailTaken,
     TakeMail,
     from_jmap,
-    send_jmap,
 )
 from pdpp_sources.mailbox_messages import LARGEST_MAIL_BYTES
+from pdpp_sources.message_frames import send_message
 from pdpp_sources.started_process import started_process
 
 WORKER = "pdpp_sources.jmap.jmap_worker"
@@ -55,7 +55,7 @@ class JmapProcess:
     def ask(self, request: JmapRequest) -> Iterator[JmapReply]:
         """What is answered, as it comes.  Raises: DavTrouble."""
         with suppress(BrokenPipeError):
-            send_jmap(self._requests, request)
+            send_message(self._requests, request)
         while True:
             try:
                 message = from_jmap(self._replies)
@@ -66,7 +66,7 @@ class JmapProcess:
                     raise DavTrouble(MISBEHAVES)
                 case DavAsk() | DavNext():
                     with suppress(BrokenPipeError):
-                        send_jmap(self._requests, self._answer(message))
+                        send_message(self._requests, self._answer(message))
                 case JmapEnd():
                     raise DavTrouble(message.code)
                 case JmapAnswered():

@@ -64,11 +64,11 @@ from pdpp_sources.jmap.jmap_messages import (
     PollJmap,
     StatesSeen,
     TakeMail,
-    send_jmap,
     to_jmap,
 )
 from pdpp_sources.mail.reader import mail_record_id
 from pdpp_sources.mailbox_messages import LARGEST_MAIL_BYTES, MOST_FOLDERS
+from pdpp_sources.message_frames import send_message
 
 STEP_SECONDS = 30.0
 LARGEST_ANSWER_BYTES = 16 * 1024 * 1024
@@ -297,7 +297,7 @@ class JmapAccount:
             yield reply.content
 
     def _reply_to(self, message: DavAsk | DavNext) -> object:
-        send_jmap(self.replies, message)
+        send_message(self.replies, message)
         signal.setitimer(signal.ITIMER_PROF, STEP_SECONDS)
         reply = to_jmap(self.requests)
         if isinstance(reply, DavFailed):
@@ -324,11 +324,11 @@ def _serve(account: JmapAccount) -> None:
             raise DavTrouble(MISBEHAVES)
         signal.setitimer(signal.ITIMER_PROF, STEP_SECONDS)
         for each in account.answers(request):
-            send_jmap(account.replies, each)
+            send_message(account.replies, each)
         told = account.told_session()
         if told is not None:
-            send_jmap(account.replies, told)
-        send_jmap(account.replies, JmapAnswered())
+            send_message(account.replies, told)
+        send_message(account.replies, JmapAnswered())
 
 
 def main(files: Sequence[int], _seconds: float, memory_bytes: int) -> NoReturn:
@@ -349,5 +349,5 @@ def main(files: Sequence[int], _seconds: float, memory_bytes: int) -> NoReturn:
     except Exception:  # noqa: BLE001 (whatever a server makes a parser raise)
         code = MISBEHAVES
     if code is not None:
-        send_jmap(replies, JmapEnd(code))
+        send_message(replies, JmapEnd(code))
     os._exit(0)

@@ -9,7 +9,8 @@ from threading import Thread
 import httpx2
 import pytest
 
-from pdpp_sources.dav.dav_messages import LARGEST_ANSWER_BYTES, DavAsk, DavTrouble
+from pdpp_sources.account_requests import AccountTrouble, AskServer
+from pdpp_sources.dav.dav_messages import LARGEST_ANSWER_BYTES
 from personal_server.app import dav_wire
 from personal_server.app.dav_wire import AskedServer, DavPlace, is_related
 
@@ -45,11 +46,11 @@ def leads_to(location: str) -> list[tuple[bytes, bytes]]:
 
 
 def ask(server: AskedServer, method: str = "PROPFIND") -> None:
-    server.ask(DavAsk(method, "https://caldav.example.org/home/", "0", ""))
+    server.ask(AskServer(method, "https://caldav.example.org/home/", "0", ""))
 
 
 def refused(server: AskedServer, method: str = "PROPFIND") -> str:
-    with pytest.raises(DavTrouble) as caught:
+    with pytest.raises(AccountTrouble) as caught:
         ask(server, method)
     return caught.value.code
 
@@ -82,7 +83,7 @@ def test_names_of_one_owner_are_told_from_others(host: str, own: str, *, is_one:
     ],
 )
 def test_a_place_has_a_user_no_password_and_tls(place: str) -> None:
-    with pytest.raises(DavTrouble):
+    with pytest.raises(AccountTrouble):
         DavPlace.of(place)
 
 
@@ -161,8 +162,8 @@ def test_nothing_but_reads_is_sent(asked: list[httpx2.Request]) -> None:
     for method in ("PUT", "DELETE", "MKCOL", "PROPPATCH", "POST"):
         assert refused(server_of(asked, lambda _: httpx2.Response(201)), method)
     server = server_of(asked, lambda _: httpx2.Response(207))
-    with pytest.raises(DavTrouble):
-        server.ask(DavAsk("PROPFIND", "https://caldav.example.org/home/", "\u00fc", ""))
+    with pytest.raises(AccountTrouble):
+        server.ask(AskServer("PROPFIND", "https://caldav.example.org/home/", "\u00fc", ""))
     assert not asked
 
 
@@ -177,13 +178,13 @@ class _Endless(httpx2.SyncByteStream):
 def test_an_answer_without_end_is_left(asked: list[httpx2.Request]) -> None:
     server = server_of(asked, lambda _: httpx2.Response(207, stream=_Endless()))
     ask(server)
-    with pytest.raises(DavTrouble) as caught:
+    with pytest.raises(AccountTrouble) as caught:
         list(iter(server.words, b""))
     assert caught.value.code == "dav_misbehaves"
 
 
 def _all_of(server: AskedServer) -> None:
-    server.ask(DavAsk("PROPFIND", server.place.url, "0", ""))
+    server.ask(AskServer("PROPFIND", server.place.url, "0", ""))
     list(iter(server.words, b""))
 
 
@@ -205,7 +206,7 @@ def test_an_answer_that_trickles_is_left(monkeypatch: pytest.MonkeyPatch, beginn
         peer = Thread(target=trickle)
         peer.start()
         server = AskedServer(DavPlace.of(f"caldav://ada@{host}:{port}/"), "s3cret")
-        with pytest.raises(DavTrouble):
+        with pytest.raises(AccountTrouble):
             _all_of(server)
         server.close()
         peer.join(10)

@@ -8,7 +8,7 @@ import httpx2
 import pytest
 
 from pdpp_kernel.errors import InvalidRequest
-from pdpp_sources.dav.dav_messages import DavAsk, DavTrouble
+from pdpp_sources.account_requests import AccountTrouble, AskServer
 from personal_server.app.jmap_sign_ups import jmap_place
 from personal_server.app.jmap_wire import JmapPlace, JmapServer
 from personal_server.feeds.fetched_batches import FetchTrouble
@@ -53,11 +53,11 @@ def test_the_password_goes_to_one_owner_s_names_alone(
     asked: list[httpx2.Request] = []
     server = server_of(own, asked)
     if is_asked:
-        assert server.ask(DavAsk("POST", url, None, "{}")).status == 200
+        assert server.ask(AskServer("POST", url, None, "{}")).status == 200
         assert asked[0].url.host == PUBLIC
     else:
-        with pytest.raises(DavTrouble) as caught:
-            server.ask(DavAsk("POST", url, None, "{}"))
+        with pytest.raises(AccountTrouble) as caught:
+            server.ask(AskServer("POST", url, None, "{}"))
         assert caught.value.code == "redirect_refused"
     assert len(asked) == is_asked
 
@@ -66,8 +66,8 @@ def test_nothing_is_asked_that_changes_an_account() -> None:
     asked: list[httpx2.Request] = []
     server = server_of("jmap://ada@127.0.0.1:9/", asked)
     for method in ("PUT", "DELETE", "PROPFIND"):
-        with pytest.raises(DavTrouble):
-            server.ask(DavAsk(method, "http://127.0.0.1:9/", None, ""))
+        with pytest.raises(AccountTrouble):
+            server.ask(AskServer(method, "http://127.0.0.1:9/", None, ""))
     assert asked == []
 
 

@@ -12,7 +12,6 @@ import base64
 import hashlib
 import os
 import re
-import signal
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -20,9 +19,8 @@ from typing import IO, NoReturn
 
 from imapclient import imap_utf7
 
-from pdpp_kernel.system.confinement import Limits, confine
-from pdpp_kernel.system.landlock import read_only
 from pdpp_kernel.uid_ranges import LARGEST_UID, packed_ranges, ranges_of
+from pdpp_sources.confined_worker import begin_step, confine_worker, end_of
 from pdpp_sources.mail.reader import mail_record_id
 from pdpp_sources.mailbox_labels import labels_of
 from pdpp_sources.mailbox_messages import (
@@ -73,7 +71,6 @@ ENDED = "sign_in_ended"
 _STANDARD = "AUTH=OAUTHBEARER"
 _TOKENS = frozenset({"AUTH=XOAUTH2", _STANDARD})
 REFUSED, MISBEHAVES, UNREACHABLE = "sign_in_refused", "mailbox_misbehaves", "mailbox_unreachable"
-STEP_SECONDS = 30.0
 _BUFFER_BYTES = 64 * 1024
 _LONGEST_NAME = 1_000
 # Fields that two copies of a mail share and two mails do not, with its size.
@@ -434,7 +431,7 @@ def _labels(found: Mapping[bytes, Token]) -> list[str]:
 
 def _send(message: MailboxMessage) -> None:
     """To who asked, also from within a literal."""
-    signal.setitimer(signal.ITIMER_PROF, STEP_SECONDS)
+    begin_step()
     send_message(_replies[0], message)
 
 
@@ -450,6 +447,9 @@ def _serve(mailbox: _Mailbox, requests: IO[bytes]) -> str | None:
                 _send(each)
         except CommandRefused:
             code = _refusal_of(request)
+            break
+        except WireCut:
+            code = UNREACHABLE
             break
         _send(Answered(mailbox.wire.commands))
         if isinstance(request, LeaveMailbox):
@@ -471,16 +471,9 @@ def main(files: Sequence[int], _seconds: float, memory_bytes: int) -> NoReturn:
     requests, replies, incoming, outgoing = files
     _replies.append(os.fdopen(replies, "wb", _BUFFER_BYTES))
     pipes = os.fdopen(incoming, "rb", _BUFFER_BYTES), os.fdopen(outgoing, "wb", _BUFFER_BYTES)
-    confine(Limits(STEP_SECONDS, memory_bytes))
-    read_only(())
+    confine_worker(memory_bytes)
     wire = ImapWire(*pipes)
-    try:
-        code = _serve(_Mailbox(wire), os.fdopen(requests, "rb"))
-    except WireCut:
-        code = UNREACHABLE
-    except MemoryError:
-        os._exit(1)
-    except Exception:  # noqa: BLE001 (whatever a server's answer makes of the parser)
-        code = MISBEHAVES
+    mailbox, asked = _Mailbox(wire), os.fdopen(requests, "rb")
+    code = end_of(lambda: _serve(mailbox, asked), MISBEHAVES)
     _send(MailboxEnd(code, wire.commands))
     os._exit(0)

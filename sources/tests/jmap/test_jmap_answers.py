@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pdpp_sources.dav.dav_messages import DavTrouble
+from pdpp_sources.account_requests import AccountTrouble
 from pdpp_sources.jmap.jmap_answers import (
     CORE,
     MAIL,
@@ -64,7 +64,7 @@ def test_a_session_without_mail_is_none() -> None:
 )
 def test_an_error_that_no_request_can_help_ends_the_run(kind: str, code: str) -> None:
     answer = {"methodResponses": [["error", {"type": kind}, "0"]], "sessionState": "1"}
-    with pytest.raises(DavTrouble) as caught:
+    with pytest.raises(AccountTrouble) as caught:
         response_of(json.dumps(answer).encode(), ["Email/get"])
     assert caught.value.code == code
 
@@ -80,7 +80,7 @@ def test_other_errors_are_those_of_their_method() -> None:
     "answers", ["[]", '[["Email/get", {}, "1"]]', '[["Email/set", {}, "0"]]', '[["Email/get", {}]]']
 )
 def test_answers_to_something_else_are_refused(answers: str) -> None:
-    with pytest.raises(DavTrouble):
+    with pytest.raises(AccountTrouble):
         response_of(f'{{"methodResponses": {answers}}}'.encode(), ["Email/get"])
 
 
@@ -102,5 +102,5 @@ def test_keywords_are_labels() -> None:
     seen = found.seen()
     assert (seen.mailboxes, seen.labels) == (["a"], ["Unread", "Starred", "invoices"])
     for bent in {"id": "../x"}, {"size": -1}, {"id": ""}, {"keywords": [1]}:
-        with pytest.raises(DavTrouble):
+        with pytest.raises(AccountTrouble):
             decoded(json.dumps({"list": [email | bent]}).encode(), EmailsAnswer)

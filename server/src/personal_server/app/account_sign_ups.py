@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from pdpp_kernel.errors import InvalidRequest, InvalidState, PersonalServerError
 from pdpp_kernel.texts import Text, message
-from pdpp_sources.dav.dav_messages import DavTrouble
+from pdpp_sources.account_requests import AccountTrouble
 from pdpp_sources.mailbox_messages import AskMark, FolderSeen, LeaveMailbox, SignIn
 from pdpp_sources.mailbox_process import WireCount, mailbox_process
 from personal_server.app.dav_ledger import KnownAccount
@@ -195,7 +195,7 @@ def dav_place(
         )
     try:
         return DavPlace.of(DavPlace.spelled(kind, url, user))
-    except DavTrouble:
+    except AccountTrouble:
         raise InvalidRequest(
             "This is not an https address.",
             param="url",

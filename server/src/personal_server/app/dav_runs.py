@@ -15,7 +15,8 @@ from pathlib import Path
 
 import orjson
 
-from pdpp_sources.dav.dav_messages import CollectionEnd, DavTask, DavTrouble, ItemRefused
+from pdpp_sources.account_requests import AccountTrouble
+from pdpp_sources.dav.dav_messages import CollectionEnd, DavTask, ItemRefused
 from pdpp_sources.dav.dav_process import read_dav
 from personal_server.app.dav_batches import DavBatch, dav_batches
 from personal_server.app.dav_ledger import HOMES, KnownAccount
@@ -69,7 +70,7 @@ class DavRuns:
                     self._take(feed, batch, known, result)
             if follows and result.code is None:
                 self._settle(feed, known, missed.keys(), result, is_asked=retries)
-        except (FetchTrouble, DavTrouble) as trouble:
+        except (FetchTrouble, AccountTrouble) as trouble:
             result.code = trouble.code
         result.seen = sum(1 for _ in known.alive())
         result.needs_owner |= result.code in NEEDS_OWNER
@@ -79,7 +80,7 @@ class DavRuns:
     def fetched(
         self, feed: FeedRow, task: DavTask, result: RunResult
     ) -> Generator[Iterator[DavBatch]]:
-        """Batches of what is not known yet.  Raises: FetchTrouble, DavTrouble."""
+        """Batches of what is not known yet.  Raises: FetchTrouble, AccountTrouble."""
         place, password = DavPlace.of(feed.place), self.secrets.password(feed)
         if password is None:
             raise FetchTrouble("sign_in_missing")

@@ -20,13 +20,8 @@ from urllib.parse import quote, unquote, urljoin, urlsplit
 import httpx2
 
 from pdpp_kernel.system.timed_connections import TimedConnection
-from pdpp_sources.dav.dav_messages import (
-    LARGEST_ANSWER_BYTES,
-    MISBEHAVES,
-    DavAsk,
-    DavStatus,
-    DavTrouble,
-)
+from pdpp_sources.account_requests import AccountTrouble, AskServer, ServerStatus
+from pdpp_sources.dav.dav_messages import LARGEST_ANSWER_BYTES, MISBEHAVES
 from personal_server.feeds.feed_kinds import DAV_KINDS
 from personal_server.web.guarded_fetch import pinned
 from personal_server.web.public_addresses import is_loopback, is_public
@@ -57,20 +52,20 @@ class DavPlace:
 
     @classmethod
     def of(cls, address: str) -> DavPlace:
-        """The place of a feed.  Raises: DavTrouble."""
+        """The place of a feed.  Raises: AccountTrouble."""
         try:
             parts = urlsplit(address)
             host, port, user = parts.hostname, parts.port, parts.username
         except ValueError:
-            raise DavTrouble(NO_PLACE) from None
+            raise AccountTrouble(NO_PLACE) from None
         kind = parts.scheme.removesuffix("s")
         is_plain = kind == parts.scheme
         if kind not in DAV_KINDS or not user or parts.query:
-            raise DavTrouble(NO_PLACE)
+            raise AccountTrouble(NO_PLACE)
         if not host or not host.isascii():
-            raise DavTrouble(NO_PLACE)
+            raise AccountTrouble(NO_PLACE)
         if parts.password is not None or (is_plain and not is_loopback(host)):
-            raise DavTrouble(NO_PLACE)
+            raise AccountTrouble(NO_PLACE)
         at = f"[{host}]" if ":" in host else host
         netloc = f"{at}:{port}" if port else at
         scheme = "http" if is_plain else "https"
@@ -80,15 +75,15 @@ class DavPlace:
     def spelled(cls, kind: str, url: str, user: str) -> str:
         """A URL that an owner typed, as the place of a feed: of an account always the same.
 
-        Raises: DavTrouble, also for one with a query, which would not be sent.
+        Raises: AccountTrouble, also for one with a query, which would not be sent.
         """
         try:
             parts = urlsplit(url if "://" in url else f"https://{url}")
             host, port = (parts.hostname or "").encode("idna").decode(), parts.port
         except ValueError:
-            raise DavTrouble(NO_PLACE) from None
+            raise AccountTrouble(NO_PLACE) from None
         if parts.scheme not in _PORTS or parts.query:
-            raise DavTrouble(NO_PLACE)
+            raise AccountTrouble(NO_PLACE)
         scheme = kind if parts.scheme == "http" else f"{kind}s"
         at = f"[{host}]" if ":" in host else host
         shown = "" if port in (None, _PORTS[parts.scheme]) else f":{port}"
@@ -187,10 +182,10 @@ class AskedServer:
         if self._client is not None:
             self._client.close()
 
-    def ask(self, request: DavAsk) -> DavStatus:
-        """Send a request, and follow where it leads.  Raises: DavTrouble."""
+    def ask(self, request: AskServer) -> ServerStatus:
+        """Send a request, and follow where it leads.  Raises: AccountTrouble."""
         if request.method not in self.methods or request.depth not in _DEPTHS:
-            raise DavTrouble(self.misbehaves)
+            raise AccountTrouble(self.misbehaves)
         url = request.url
         for _ in range(MOST_REDIRECTS + 1):
             self._end_answer()
@@ -200,41 +195,41 @@ class AskedServer:
             try:
                 url = urljoin(url, response.headers["location"])
             except ValueError:  # it is no URL
-                raise DavTrouble(ELSEWHERE) from None
-        raise DavTrouble(ELSEWHERE)
+                raise AccountTrouble(ELSEWHERE) from None
+        raise AccountTrouble(ELSEWHERE)
 
     def refusal(self, schemes: str) -> str:
         """Why it was refused who asks, by the schemes that the server offers."""
         return "sign_in_refused" if not schemes or "basic" in schemes else "sign_in_unsupported"
 
     def words(self) -> bytes:
-        """The next bytes of the answer.  Raises: DavTrouble."""
+        """The next bytes of the answer.  Raises: AccountTrouble."""
         try:
             part = next(self._parts, b"")
         except httpx2.HTTPError:
-            raise DavTrouble(self.unreachable) from None
+            raise AccountTrouble(self.unreachable) from None
         self._answered += len(part)
         self.received += len(part)
         if self._answered > LARGEST_ANSWER_BYTES or time.monotonic() > self._until:
-            raise DavTrouble(self.misbehaves)
+            raise AccountTrouble(self.misbehaves)
         return part
 
-    def _judged(self, response: httpx2.Response, url: str) -> DavStatus:
+    def _judged(self, response: httpx2.Response, url: str) -> ServerStatus:
         status = response.status_code
         if status == _UNAUTHORIZED:
             schemes = response.headers.get("www-authenticate", "").lower()
-            raise DavTrouble(self.refusal(schemes))
+            raise AccountTrouble(self.refusal(schemes))
         if status == _TOO_MANY or (status > _OF_SERVER and status != 501 and status < 507):
-            raise DavTrouble(self.unreachable)
+            raise AccountTrouble(self.unreachable)
         if response.headers.get("content-encoding", "identity") != "identity":
-            raise DavTrouble(self.misbehaves)
-        return DavStatus(status, url)
+            raise AccountTrouble(self.misbehaves)
+        return ServerStatus(status, url)
 
-    def _sent(self, request: DavAsk, url: str) -> httpx2.Response:
+    def _sent(self, request: AskServer, url: str) -> httpx2.Response:
         """The beginning of the answer, from the first address that takes the connection."""
         self.requests += 1
         if self.requests > self.most_requests:
-            raise DavTrouble(self.misbehaves)
+            raise AccountTrouble(self.misbehaves)
         host = self._checked_host(url)
         addresses = self._addresses_of(host)
         for address in list(addresses):
@@ -242,16 +237,16 @@ class AskedServer:
                 response = self._sent_to(request, url, address)
             except httpx2.ConnectError as error:
                 if isinstance(_cause(error), ssl.SSLCertVerificationError):
-                    raise DavTrouble("certificate_refused") from None
+                    raise AccountTrouble("certificate_refused") from None
                 addresses.remove(address)
             except (httpx2.HTTPError, httpx2.InvalidURL):
-                raise DavTrouble(self.unreachable) from None
+                raise AccountTrouble(self.unreachable) from None
             else:
                 return response
         del self._addresses[host]
-        raise DavTrouble(self.unreachable)
+        raise AccountTrouble(self.unreachable)
 
-    def _sent_to(self, request: DavAsk, url: str, address: str) -> httpx2.Response:
+    def _sent_to(self, request: AskServer, url: str, address: str) -> httpx2.Response:
         target, headers, extensions = pinned(url, address)
         headers |= {
             "Authorization": self.authorization(),
@@ -293,36 +288,36 @@ class AskedServer:
             self._parts = iter(())
 
     def _checked_host(self, url: str) -> str:
-        """The host of a URL that may be asked.  Raises: DavTrouble."""
+        """The host of a URL that may be asked.  Raises: AccountTrouble."""
         try:
             asked, own = urlsplit(url), urlsplit(self.place.url)
             host, port, own_port = asked.hostname or "", asked.port, own.port
         except ValueError:
-            raise DavTrouble(ELSEWHERE) from None
+            raise AccountTrouble(ELSEWHERE) from None
         if asked.scheme != own.scheme or "@" in asked.netloc or not (host and host.isascii()):
-            raise DavTrouble(ELSEWHERE)
+            raise AccountTrouble(ELSEWHERE)
         if host == own.hostname:
             if (port or None) != own_port and (self.place.is_plain or port not in (None, 443)):
-                raise DavTrouble(ELSEWHERE)
+                raise AccountTrouble(ELSEWHERE)
         elif (
             self.place.is_plain
             or port not in (None, 443)
             or not self.may_lead_to(host, own.hostname or "")
         ):
-            raise DavTrouble(ELSEWHERE)
+            raise AccountTrouble(ELSEWHERE)
         return host
 
     def _addresses_of(self, host: str) -> list[str]:
-        """The addresses of a host, found once for all of a run.  Raises: DavTrouble."""
+        """The addresses of a host, found once for all of a run.  Raises: AccountTrouble."""
         if host not in self._addresses:
             try:
                 answers = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
             except (OSError, UnicodeError):
-                raise DavTrouble(self.unreachable) from None
+                raise AccountTrouble(self.unreachable) from None
             found = list(dict.fromkeys(str(answer[4][0]) for answer in answers))
             own = urlsplit(self.place.url).hostname
             if host != own and not all(map(is_public, found)):
-                raise DavTrouble(ELSEWHERE)
+                raise AccountTrouble(ELSEWHERE)
             self._addresses[host] = found
         return self._addresses[host]
 

@@ -13,7 +13,7 @@ from enum import StrEnum
 
 import msgspec
 
-from pdpp_sources.dav.dav_messages import DavTrouble
+from pdpp_sources.account_requests import AccountTrouble
 from pdpp_sources.jmap.jmap_messages import MISBEHAVES, IdsSeen, JmapSession, MailboxSeen
 from pdpp_sources.mailbox_messages import FolderSeen
 from personal_server.app.mail_ledger import UNTOLD
@@ -118,19 +118,19 @@ def pages_of(asked: Callable[[str | None], IdsSeen], behind: str | None) -> Iter
     """The mails of a mailbox, each page asked for behind the last mail of the one before; once from
     the beginning, where that mail is not there any more.
 
-    Raises: DavTrouble of a server that has no end.
+    Raises: AccountTrouble of a server that has no end.
     """
     begun_anew, before = False, set[str]()
     while True:
         page = asked(behind)
         if not page.is_found:
             if begun_anew or behind is None:
-                raise DavTrouble(MISBEHAVES)
+                raise AccountTrouble(MISBEHAVES)
             begun_anew, behind, before = True, None, set[str]()
             continue
         ids = list(dict.fromkeys(page.ids))
         if ids and before.issuperset(ids):
-            raise DavTrouble(MISBEHAVES)
+            raise AccountTrouble(MISBEHAVES)
         if ids:
             yield ids
             behind, before = ids[-1], set(ids)

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pdpp_sources.dav.dav_messages import DavTrouble
+from pdpp_sources.account_requests import AccountTrouble
 from pdpp_sources.jmap.jmap_messages import (
     MISBEHAVES,
     AskEmails,
@@ -45,7 +45,7 @@ class JmapReading:
 
     def batches(self, url: str, chosen: Sequence[str]) -> Iterator[MailBatch]:
         """All mails, each in the first of its mailboxes; the files of a batch are gone when the
-        next is asked for.  Raises: DavTrouble.
+        next is asked for.  Raises: AccountTrouble.
         """
         for _ in self.process.ask(BeginJmap(url, None)):
             pass
@@ -82,7 +82,7 @@ class JmapReading:
         for ids in pages_of(page, None):
             listed += len(ids)
             if listed > mails + MOST_BESIDE:  # it lists them again and again
-                raise DavTrouble(MISBEHAVES)
+                raise AccountTrouble(MISBEHAVES)
             new = [each for each in ids if number_of(each) not in met]
             met.update(map(number_of, new))
             heads = list(self.process.ask(AskEmails(new)))

@@ -13,7 +13,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from pdpp_sources.dav.dav_messages import DavTrouble
+from pdpp_sources.account_requests import AccountTrouble
 from pdpp_sources.jmap.jmap_process import JmapProcess, jmap_process
 from personal_server.app.feed_secrets import FeedSecrets
 from personal_server.app.jmap_reading import JmapReading
@@ -62,7 +62,7 @@ class JmapRuns:
         try:
             with self._process(feed, result) as (process, place):
                 JmapSync(feed, process, ports, result, retries, turn).run(place.url)
-        except (FetchTrouble, DavTrouble) as trouble:
+        except (FetchTrouble, AccountTrouble) as trouble:
             result.code = trouble.code
         result.needs_owner |= result.code in NEEDS_OWNER
         return result
@@ -74,14 +74,14 @@ class JmapRuns:
             with self._process(feed, result) as (process, place):
                 reading = JmapReading(process, self.staging / feed.feed_id / "mail", result)
                 yield reading.batches(place.url, feed.chosen)
-        except DavTrouble as trouble:
+        except AccountTrouble as trouble:
             raise FetchTrouble(trouble.code) from None
 
     @contextmanager
     def _process(
         self, feed: FeedRow, result: RunResult
     ) -> Generator[tuple[JmapProcess, JmapPlace]]:
-        """What reads the account; the result counts it.  Raises: FetchTrouble, DavTrouble."""
+        """What reads the account; the result counts it.  Raises: FetchTrouble, AccountTrouble."""
         place, password = JmapPlace.of(feed.place), self.secrets.password(feed)
         if password is None:
             raise FetchTrouble("sign_in_missing")

@@ -9,7 +9,7 @@ from contextlib import closing
 from functools import partial
 
 from pdpp_kernel.errors import InvalidRequest
-from pdpp_sources.dav.dav_messages import DavTrouble
+from pdpp_sources.account_requests import AccountTrouble
 from pdpp_sources.jmap.jmap_messages import AskMailboxes, BeginJmap, MailboxSeen
 from pdpp_sources.jmap.jmap_process import jmap_process
 from personal_server.app.dav_wire import client_of
@@ -65,7 +65,7 @@ def mailboxes_at(place: JmapPlace, password: str) -> list[SeenFolder]:
                 pass
             asked = process.ask(AskMailboxes(None))
             listed = [each for each in asked if isinstance(each, MailboxSeen)]
-    except DavTrouble as trouble:
+    except AccountTrouble as trouble:
         raise FetchTrouble(trouble.code) from None
     paths = paths_of(listed)
     usual = fetched_of(listed, paths, ())

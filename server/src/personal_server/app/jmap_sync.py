@@ -18,7 +18,7 @@ from typing import TypeVar
 import msgspec
 
 from pdpp_kernel.values import NANOSECONDS
-from pdpp_sources.dav.dav_messages import DavTrouble
+from pdpp_sources.account_requests import AccountTrouble
 from pdpp_sources.jmap.jmap_messages import (
     MISBEHAVES,
     MOST_AT_ONCE,
@@ -94,7 +94,7 @@ class JmapSync:
     def run(self, url: str) -> None:
         """Look, fetch, import, follow.
 
-        Raises: DavTrouble, FetchTrouble, PutOff; what is stored is kept.
+        Raises: AccountTrouble, FetchTrouble, PutOff; what is stored is kept.
         """
         self._known = KnownJmap.of(self.ports.store.feed_items(self.feed.feed_id))
         self._ledger.is_noted = owes = self._known.owes
@@ -183,7 +183,7 @@ class JmapSync:
         mails = [each for each in found if each.of_mails]
         others = [each for each in found if not each.of_mails]
         if not mails:
-            raise DavTrouble(MISBEHAVES)
+            raise AccountTrouble(MISBEHAVES)
         page = mails[0]
         if not page.is_known and self._states_now().emails == since.emails:
             page = ChangesSeen(of_mails=True, is_known=True, state=since.emails)
@@ -209,7 +209,7 @@ class JmapSync:
             if not page.is_known:
                 self._begin_anew(states)
                 raise _LookAgain
-        raise DavTrouble(MISBEHAVES)
+        raise AccountTrouble(MISBEHAVES)
 
     def _take_begun(self, ids: Sequence[str]) -> None:
         """Look for what a run that was ended within a page of changes may have taken of it.
@@ -246,7 +246,7 @@ class JmapSync:
         """Take all mailboxes as they are now; what was in those that are gone is gone."""
         listed = self._ask(AskMailboxes(None), MailboxSeen)
         if not any(each.role == "inbox" for each in listed):  # an account without one is none
-            raise DavTrouble(MISBEHAVES)
+            raise AccountTrouble(MISBEHAVES)
         paths = paths_of(listed)
         fetched = fetched_of(listed, paths, self.feed.chosen)
         before = self._known.mailboxes
@@ -302,7 +302,7 @@ class JmapSync:
                 self._keep_mailbox(mailbox, msgspec.structs.replace(now, behind=ids[-1]))
             self._require_time()
             if listed > now.mails + MOST_BESIDE:  # it lists them again and again
-                raise DavTrouble(MISBEHAVES)
+                raise AccountTrouble(MISBEHAVES)
         if todo is Todo.COMPARE and self._counted(mailbox) <= len(set(there)):
             self._lose_others(mailbox, array("Q", sorted(there)))
         now = self._known.mailboxes[mailbox]
@@ -432,7 +432,7 @@ class JmapSync:
                 if batch.is_full or self._is_over:
                     self._import(batch)
                     self._require_time()
-        except DavTrouble:
+        except AccountTrouble:
             self._import(batch)
             raise
         self._import(batch)

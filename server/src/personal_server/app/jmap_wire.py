@@ -13,7 +13,7 @@ from urllib.parse import quote, unquote, urlsplit
 
 import httpx2
 
-from pdpp_sources.dav.dav_messages import DavStatus, DavTrouble
+from pdpp_sources.account_requests import AccountTrouble, ServerStatus
 from pdpp_sources.jmap.jmap_messages import MISBEHAVES, UNREACHABLE
 from personal_server.app.dav_wire import AskedServer, is_related
 from personal_server.feeds.fetched_batches import FetchTrouble
@@ -124,7 +124,7 @@ class JmapServer(AskedServer):
         if not self.is_token:
             return AskedServer.authorization(self)
         if not self.password.isascii() or not self.password.isprintable():  # no token is such
-            raise DavTrouble("sign_in_refused")
+            raise AccountTrouble("sign_in_refused")
         return f"Bearer {self.password}"
 
     def refusal(self, schemes: str) -> str:
@@ -140,7 +140,7 @@ class JmapServer(AskedServer):
         ]
         return any(is_related(host, each) for each in (own, *beside) if each)
 
-    def _judged(self, response: httpx2.Response, url: str) -> DavStatus:
+    def _judged(self, response: httpx2.Response, url: str) -> ServerStatus:
         asked = response.headers.get("retry-after", "")
         if asked.isdecimal() and len(asked) < 10:
             self.pause_seconds = min(int(asked), LONGEST_PAUSE_SECONDS)

@@ -7,7 +7,8 @@ Source: docs/contract/feeds.md 7 and 12.
 
 from __future__ import annotations
 
-from pdpp_sources.dav.dav_messages import DavTask, DavTrouble
+from pdpp_sources.account_requests import AccountTrouble
+from pdpp_sources.dav.dav_messages import DavTask
 from pdpp_sources.reader_process import ReaderProcess, Wanted
 from personal_server.app.dav_batches import DavBatch
 from personal_server.app.dav_ledger import KnownAccount
@@ -54,7 +55,7 @@ def check_account(
                         stores.records, reader, batch.path, wanted, batch.name, found
                     )
                     found.note(batch.name, comparison.compare(records))
-    except (FetchTrouble, DavTrouble) as trouble:
+    except (FetchTrouble, AccountTrouble) as trouble:
         result.code = trouble.code
     if result.code is not None:
         found.differences.append(Difference(WHOLE, MISSING, result.code))

@@ -73,7 +73,7 @@ class CollectionState:
 
 
 def changes(session: DavSession, state: CollectionState) -> DavChanges:
-    """Ask what changed.  Raises: NotAnswered, DavTrouble."""
+    """Ask what changed.  Raises: NotAnswered, AccountTrouble."""
     known, now = state.known, state.collection
     is_new = known is None or known.lists or known.reads
     if known is None or is_new or not (known.is_honest and known.token and now.syncs):

@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from urllib.parse import unquote, urljoin, urlsplit
 
-from pdpp_sources.dav.dav_messages import DavHome, DavTrouble
+from pdpp_sources.account_requests import AccountTrouble
+from pdpp_sources.dav.dav_messages import DavHome
 from pdpp_sources.dav.dav_paths import item_path, path_of
 from pdpp_sources.dav.dav_requests import CTAG, DavKind, propfind
 from pdpp_sources.dav.dav_session import DavSession, NotAnswered
@@ -42,7 +43,7 @@ class DavDiscovery:
     _asked: set[str] = field(default_factory=set[str], init=False)
 
     def homes(self, url: str) -> list[DavHome]:
-        """The homes, or the collection that the address itself is.  Raises: DavTrouble."""
+        """The homes, or the collection that the address itself is.  Raises: AccountTrouble."""
         begins = [url, urljoin(url, self.kind.well_known), urljoin(url, "/")]
         if urlsplit(url).path in ("", "/"):
             begins = begins[1:]
@@ -50,7 +51,7 @@ class DavDiscovery:
             found = self._from(begin)
             if found:
                 return found
-        raise DavTrouble("dav_not_found")
+        raise AccountTrouble("dav_not_found")
 
     def _from(self, url: str) -> list[DavHome]:
         """What an address leads to, directly or by the principal that it names."""
@@ -76,7 +77,7 @@ class DavDiscovery:
         return []
 
     def collections(self, home: DavHome) -> Iterator[DavCollection]:
-        """The collections of a home.  Raises: NotAnswered, DavTrouble."""
+        """The collections of a home.  Raises: NotAnswered, AccountTrouble."""
         names = ["d:resourcetype", "d:displayname", "d:sync-token", "s:getctag"]
         names.append("d:supported-report-set")
         depth = "0" if home.is_collection else "1"

@@ -44,7 +44,7 @@ class DavItems:
     marks: Mapping[str, str]
 
     def fetched(self, wanted: Wanted) -> Iterator[ItemFound]:
-        """Each that was asked for, once.  Raises: DavTrouble."""
+        """Each that was asked for, once.  Raises: AccountTrouble."""
         paths, gets_many = list(wanted), True
         for begin in range(0, len(paths), AT_ONCE):
             part = paths[begin : begin + AT_ONCE]

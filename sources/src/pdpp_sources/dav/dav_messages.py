@@ -1,7 +1,7 @@
 """What a process that reads a DAV account and the one that holds its connection say to each other.
 
-Each message is a length and MessagePack.  The password is in none of them: the process that parses
-what a server says names a request, and the other one signs and sends it.
+The process is given a task, and says what it sees; between that it names requests to the server
+(`account_requests.py`).
 """
 
 from __future__ import annotations
@@ -10,20 +10,13 @@ from typing import IO
 
 import msgspec
 
+from pdpp_sources.account_requests import AskServer, NextWords, NoAnswer, ServerStatus, ServerWords
 from pdpp_sources.message_frames import receive_message
 
 LARGEST_ITEM_BYTES = 8 * 1024 * 1024
 LARGEST_ANSWER_BYTES = 64 * 1024 * 1024
 _LARGEST_BYTES = 64 * 1024 * 1024
 MISBEHAVES = "dav_misbehaves"
-
-
-class DavTrouble(Exception):
-    """Why the account cannot be read on."""
-
-    def __init__(self, code: str) -> None:
-        super().__init__(code)
-        self.code = code
 
 
 class DavMessage(msgspec.Struct, array_like=True, tag=True):
@@ -63,38 +56,6 @@ class DavTask(DavMessage):
     homes: list[DavHome]
     collections: dict[str, KnownCollection]
     marks: dict[str, str]
-
-
-class DavStatus(DavMessage):
-    """A server answers; its words are asked for one by one."""
-
-    status: int
-    url: str
-
-
-class DavWords(DavMessage):
-    """Some bytes of an answer; none are its end."""
-
-    content: bytes
-
-
-class DavFailed(DavMessage):
-    """There is no answer, and why."""
-
-    code: str
-
-
-class DavAsk(DavMessage):
-    """Send a request."""
-
-    method: str
-    url: str
-    depth: str | None
-    body: str
-
-
-class DavNext(DavMessage):
-    """Send the next words of the answer."""
 
 
 class HomesSeen(DavMessage):
@@ -169,8 +130,8 @@ SeenInAccount = (
     | CollectionGone
     | DavEnd
 )
-FromReader = DavAsk | DavNext | SeenInAccount
-ToReader = DavTask | DavStatus | DavWords | DavFailed
+FromReader = AskServer | NextWords | SeenInAccount
+ToReader = DavTask | ServerStatus | ServerWords | NoAnswer
 _from_reader = msgspec.msgpack.Decoder(FromReader)
 _to_reader = msgspec.msgpack.Decoder(ToReader)
 

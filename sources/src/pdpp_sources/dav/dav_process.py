@@ -7,22 +7,21 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager, suppress
-from typing import IO, Protocol
+from typing import IO
 
 import msgspec
 
 from pdpp_kernel.system.confinement import MB
+from pdpp_sources.account_requests import (
+    AskServer,
+    NextWords,
+    RequestWire,
+    answer_over,
+)
 from pdpp_sources.dav.dav_messages import (
     MISBEHAVES,
-    DavAsk,
     DavEnd,
-    DavFailed,
-    DavMessage,
-    DavNext,
-    DavStatus,
     DavTask,
-    DavTrouble,
-    DavWords,
     SeenInAccount,
     receive_from_reader,
 )
@@ -33,20 +32,8 @@ WORKER = "pdpp_sources.dav.dav_worker"
 MEMORY_BYTES = 384 * MB
 
 
-class DavWire(Protocol):
-    """What sends requests to a DAV server.  Raises: DavTrouble."""
-
-    def ask(self, request: DavAsk) -> DavStatus:
-        """Send one; its answer is read next."""
-        ...
-
-    def words(self) -> bytes:
-        """The next bytes of the answer; none at its end."""
-        ...
-
-
 @contextmanager
-def read_dav(wire: DavWire, task: DavTask) -> Generator[Iterator[SeenInAccount]]:
+def read_dav(wire: RequestWire, task: DavTask) -> Generator[Iterator[SeenInAccount]]:
     """What the process says of an account, with its end as the last."""
     with started_process(WORKER, MEMORY_BYTES) as process:
         with suppress(BrokenPipeError):
@@ -54,7 +41,7 @@ def read_dav(wire: DavWire, task: DavTask) -> Generator[Iterator[SeenInAccount]]
         yield _seen(wire, process.requests, process.replies)
 
 
-def _seen(wire: DavWire, requests: IO[bytes], replies: IO[bytes]) -> Iterator[SeenInAccount]:
+def _seen(wire: RequestWire, requests: IO[bytes], replies: IO[bytes]) -> Iterator[SeenInAccount]:
     while True:
         try:
             message = receive_from_reader(replies)
@@ -64,17 +51,10 @@ def _seen(wire: DavWire, requests: IO[bytes], replies: IO[bytes]) -> Iterator[Se
             case None:
                 yield DavEnd(MISBEHAVES)
                 return
-            case DavAsk() | DavNext():
+            case AskServer() | NextWords():
                 with suppress(BrokenPipeError):
-                    send_message(requests, _answer(wire, message))
+                    send_message(requests, answer_over(wire, message))
             case _:
                 yield message
                 if isinstance(message, DavEnd):
                     return
-
-
-def _answer(wire: DavWire, message: DavAsk | DavNext) -> DavMessage:
-    try:
-        return wire.ask(message) if isinstance(message, DavAsk) else DavWords(wire.words())
-    except DavTrouble as trouble:
-        return DavFailed(trouble.code)

@@ -1,29 +1,20 @@
-"""Requests to a DAV server, sent by the process that holds the connection."""
+"""What a DAV server is asked, and what it answers."""
 
 from __future__ import annotations
 
-import signal
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import IO
 
+from pdpp_sources.account_requests import (
+    AccountTrouble,
+)
 from pdpp_sources.dav.dav_messages import (
     LARGEST_ITEM_BYTES,
     MISBEHAVES,
-    DavAsk,
-    DavFailed,
     DavMessage,
-    DavNext,
-    DavStatus,
-    DavTrouble,
-    DavWords,
-    ToReader,
-    receive_to_reader,
 )
 from pdpp_sources.dav.multistatus import DavAnswer, Multistatus, XmlRefused
-from pdpp_sources.message_frames import send_message
+from pdpp_sources.relayed_server import RelayedServer
 
-STEP_SECONDS = 30.0
 MULTISTATUS, FOUND = 207, 200
 
 
@@ -39,12 +30,11 @@ class NotAnswered(Exception):
 class DavSession:
     """Asks, and parses what is answered."""
 
-    requests: IO[bytes]
-    replies: IO[bytes]
+    server: RelayedServer
 
     def say(self, message: DavMessage) -> None:
-        """Tell the other process; it takes its time, which is none of ours."""
-        send_message(self.replies, message)
+        """Tell the other process."""
+        self.server.say(message)
 
     def listed(
         self, method: str, url: str, depth: str | None, body: str
@@ -59,12 +49,12 @@ class DavSession:
         return answers, token
 
     def item(self, url: str) -> bytes | None:
-        """One item by itself; None where it is too large.  Raises: NotAnswered, DavTrouble."""
-        status, _ = self._ask("GET", url, None, "")
+        """One item by itself; None where it is too large.  Raises: NotAnswered, AccountTrouble."""
+        status, _ = self.server.ask("GET", url, None, "")
         if status != FOUND:
             raise NotAnswered(status)
         content = b""
-        for words in self._words():
+        for words in self.server.words():
             content += words
             if len(content) > LARGEST_ITEM_BYTES:
                 return None
@@ -73,42 +63,16 @@ class DavSession:
     def _multistatus(
         self, method: str, url: str, depth: str | None, body: str
     ) -> tuple[list[DavAnswer], str, str | None]:
-        """Answers, the address that gave them, and a token.  Raises: NotAnswered, DavTrouble."""
-        status, at = self._ask(method, url, depth, body)
+        """Answers, where they came from, and a token.  Raises: NotAnswered, AccountTrouble."""
+        status, at = self.server.ask(method, url, depth, body)
         if status != MULTISTATUS:
             raise NotAnswered(status)
         parser = Multistatus()
         answers: list[DavAnswer] = []
         try:
-            for words in self._words():
+            for words in self.server.words():
                 answers += parser.feed(words)
             answers += parser.feed(b"")
         except XmlRefused:
-            raise DavTrouble(MISBEHAVES) from None
+            raise AccountTrouble(MISBEHAVES) from None
         return answers, at, parser.token
-
-    def _ask(self, method: str, url: str, depth: str | None, body: str) -> tuple[int, str]:
-        self.say(DavAsk(method, url, depth, body))
-        reply = self._reply()
-        if not isinstance(reply, DavStatus):
-            raise DavTrouble(MISBEHAVES)
-        return reply.status, reply.url
-
-    def _words(self) -> Iterator[bytes]:
-        while True:
-            self.say(DavNext())
-            reply = self._reply()
-            if not isinstance(reply, DavWords):
-                raise DavTrouble(MISBEHAVES)
-            if not reply.content:
-                return
-            yield reply.content
-
-    def _reply(self) -> ToReader:
-        signal.setitimer(signal.ITIMER_PROF, STEP_SECONDS)
-        reply = receive_to_reader(self.requests)
-        if reply is None:
-            raise DavTrouble(MISBEHAVES)
-        if isinstance(reply, DavFailed):
-            raise DavTrouble(reply.code)
-        return reply

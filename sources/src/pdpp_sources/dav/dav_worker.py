@@ -8,12 +8,11 @@ Source: docs/contract/feeds.md 12.
 from __future__ import annotations
 
 import os
-import signal
 from collections.abc import Sequence
 from typing import NoReturn
 
-from pdpp_kernel.system.confinement import Limits, confine
-from pdpp_kernel.system.landlock import read_only
+from pdpp_sources.account_requests import AccountTrouble
+from pdpp_sources.confined_worker import begin_step, confine_worker, end_of
 from pdpp_sources.dav.dav_changes import CollectionState, changes
 from pdpp_sources.dav.dav_discovery import DavCollection, DavDiscovery
 from pdpp_sources.dav.dav_items import DavItems
@@ -25,22 +24,21 @@ from pdpp_sources.dav.dav_messages import (
     DavEnd,
     DavHome,
     DavTask,
-    DavTrouble,
     HomesSeen,
     ItemGone,
     ItemRefused,
     receive_to_reader,
 )
 from pdpp_sources.dav.dav_requests import KINDS, DavKind
-from pdpp_sources.dav.dav_session import STEP_SECONDS, DavSession, NotAnswered
-from pdpp_sources.message_frames import send_message
+from pdpp_sources.dav.dav_session import DavSession, NotAnswered
+from pdpp_sources.relayed_server import RelayedServer
 
 _BUFFER_BYTES = 64 * 1024
 FOREIGN = "foreign_item"
 
 
 def read_account(session: DavSession, task: DavTask) -> None:
-    """Say all that is new.  Raises: DavTrouble."""
+    """Say all that is new.  Raises: AccountTrouble."""
     kind = KINDS[task.kind]
     discovery = DavDiscovery(session, kind)
     read: set[str] = set()
@@ -69,7 +67,7 @@ def _collections(
     try:
         return _of_homes(discovery, homes)
     except NotAnswered:
-        raise DavTrouble("dav_not_found") from None
+        raise AccountTrouble("dav_not_found") from None
 
 
 def _of_homes(discovery: DavDiscovery, homes: list[DavHome]) -> list[DavCollection]:
@@ -106,26 +104,23 @@ def _read_collection(
     session.say(end)
 
 
+def _serve(server: RelayedServer) -> str | None:
+    """Read the account of the one task.  Raises: AccountTrouble."""
+    task = receive_to_reader(server.requests)
+    if not isinstance(task, DavTask):
+        return MISBEHAVES
+    begin_step()
+    read_account(DavSession(server), task)
+    return None
+
+
 def main(files: Sequence[int], _seconds: float, memory_bytes: int) -> NoReturn:
     """Serve whoever had this process started.
 
     Source: `process_starter.py`.
     """
     requests, replies = os.fdopen(files[0], "rb"), os.fdopen(files[1], "wb", _BUFFER_BYTES)
-    confine(Limits(STEP_SECONDS, memory_bytes))
-    read_only(())
-    code: str | None = MISBEHAVES
-    try:
-        task = receive_to_reader(requests)
-        if isinstance(task, DavTask):
-            signal.setitimer(signal.ITIMER_PROF, STEP_SECONDS)
-            read_account(DavSession(requests, replies), task)
-            code = None
-    except DavTrouble as trouble:
-        code = trouble.code
-    except MemoryError:
-        os._exit(1)
-    except Exception:  # noqa: BLE001 (whatever a server makes a parser raise)
-        code = MISBEHAVES
-    send_message(replies, DavEnd(code))
+    confine_worker(memory_bytes)
+    server = RelayedServer(requests, replies, receive_to_reader, MISBEHAVES)
+    server.say(DavEnd(end_of(lambda: _serve(server), MISBEHAVES)))
     os._exit(0)

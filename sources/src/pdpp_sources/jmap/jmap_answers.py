@@ -12,7 +12,7 @@ from urllib.parse import quote, urljoin
 
 import msgspec
 
-from pdpp_sources.dav.dav_messages import DavTrouble
+from pdpp_sources.account_requests import AccountTrouble
 from pdpp_sources.jmap.jmap_messages import (
     MISBEHAVES,
     MOST_AT_ONCE,
@@ -149,7 +149,7 @@ class EmailsAnswer(msgspec.Struct):
 def session_of(content: bytes, url: str) -> JmapSession | None:
     """The session that an address answered with; None where there is no mail.
 
-    Raises: DavTrouble.
+    Raises: AccountTrouble.
     """
     found = decoded(content, _Session)
     account = found.primaryAccounts.get(MAIL)
@@ -187,26 +187,26 @@ def download_url(session: JmapSession, blob: str) -> str:
 def response_of(content: bytes, asked: Sequence[str]) -> tuple[list[bytes | MethodRefused], str]:
     """What each method answered, in their order, and the state of the session.
 
-    Raises: DavTrouble.
+    Raises: AccountTrouble.
     """
     found = decoded(content, _Response)
     if len(found.methodResponses) != len(asked):
-        raise DavTrouble(MISBEHAVES)
+        raise AccountTrouble(MISBEHAVES)
     answers: list[bytes | MethodRefused] = []
     for number, (name, raw, call) in enumerate(found.methodResponses):
         if call != str(number) or name not in (asked[number], "error"):
-            raise DavTrouble(MISBEHAVES)
+            raise AccountTrouble(MISBEHAVES)
         is_error = name == "error"
         answers.append(refused(decoded(bytes(raw), _Error).type) if is_error else bytes(raw))
     return answers, found.sessionState
 
 
 def refused(kind: str) -> MethodRefused:
-    """An error of a method.  Raises: DavTrouble for one that no request can help."""
+    """An error of a method.  Raises: AccountTrouble for one that no request can help."""
     if kind in _PASSING:
-        raise DavTrouble(UNREACHABLE)
+        raise AccountTrouble(UNREACHABLE)
     if kind in _NO_MAIL:
-        raise DavTrouble(NOT_FOUND)
+        raise AccountTrouble(NOT_FOUND)
     return MethodRefused(kind)
 
 
@@ -220,8 +220,8 @@ def problem_of(content: bytes) -> str:
 
 
 def decoded(content: bytes, form: type[Form]) -> Form:
-    """Raises: DavTrouble for what is of another form."""
+    """Raises: AccountTrouble for what is of another form."""
     try:
         return msgspec.json.decode(content, type=form)
     except (msgspec.DecodeError, RecursionError):
-        raise DavTrouble(MISBEHAVES) from None
+        raise AccountTrouble(MISBEHAVES) from None

@@ -1,8 +1,8 @@
 """What a process that reads a JMAP account and the one that holds its connection say to each other.
 
-Each message is a length and MessagePack.  A request is answered by what it asks for, then by
-`JmapAnswered`, or by `JmapEnd`, after which there is nothing more; between them the process names
-requests to the server, which the other one signs and sends (`dav_messages.DavAsk` and its answers).
+A request is answered by what it asks for, then by `JmapAnswered`, or by `JmapEnd`, after which
+there is nothing more; between them the process names requests to the server
+(`account_requests.py`).
 Source: RFC 8620, RFC 8621.
 """
 
@@ -12,7 +12,7 @@ from typing import IO
 
 import msgspec
 
-from pdpp_sources.dav.dav_messages import DavAsk, DavFailed, DavNext, DavStatus, DavWords
+from pdpp_sources.account_requests import AskServer, NextWords, NoAnswer, ServerStatus, ServerWords
 from pdpp_sources.message_frames import receive_message
 
 MOST_AT_ONCE = 500
@@ -164,8 +164,8 @@ JmapReply = (
     | JmapAnswered
     | JmapEnd
 )
-FromJmap = JmapReply | DavAsk | DavNext
-ToJmap = JmapRequest | DavStatus | DavWords | DavFailed
+FromJmap = JmapReply | AskServer | NextWords
+ToJmap = JmapRequest | ServerStatus | ServerWords | NoAnswer
 _from_reader = msgspec.msgpack.Decoder(FromJmap)
 _to_reader = msgspec.msgpack.Decoder(ToJmap)
 

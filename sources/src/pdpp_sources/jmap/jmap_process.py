@@ -13,15 +13,15 @@ from typing import IO
 import msgspec
 
 from pdpp_kernel.system.confinement import MB
-from pdpp_sources.dav.dav_messages import (
-    DavAsk,
-    DavFailed,
-    DavMessage,
-    DavNext,
-    DavTrouble,
-    DavWords,
+from pdpp_sources.account_requests import (
+    AccountTrouble,
+    AskServer,
+    NextWords,
+    RequestMessage,
+    RequestWire,
+    ServerWords,
+    answer_over,
 )
-from pdpp_sources.dav.dav_process import DavWire
 from pdpp_sources.jmap.jmap_messages import (
     MISBEHAVES,
     JmapAnswered,
@@ -47,13 +47,13 @@ class JmapProcess:
     Shapes: `_words` are those of the answer under way, where they are kept here too.
     """
 
-    _wire: DavWire
+    _wire: RequestWire
     _requests: IO[bytes]
     _replies: IO[bytes]
     _words: bytearray | None = field(default=None, init=False)
 
     def ask(self, request: JmapRequest) -> Iterator[JmapReply]:
-        """What is answered, as it comes.  Raises: DavTrouble."""
+        """What is answered, as it comes.  Raises: AccountTrouble."""
         with suppress(BrokenPipeError):
             send_message(self._requests, request)
         while True:
@@ -63,42 +63,38 @@ class JmapProcess:
                 message = None
             match message:
                 case None:
-                    raise DavTrouble(MISBEHAVES)
-                case DavAsk() | DavNext():
+                    raise AccountTrouble(MISBEHAVES)
+                case AskServer() | NextWords():
                     with suppress(BrokenPipeError):
                         send_message(self._requests, self._answer(message))
                 case JmapEnd():
-                    raise DavTrouble(message.code)
+                    raise AccountTrouble(message.code)
                 case JmapAnswered():
                     return
                 case _:
                     yield message
 
     def mail(self, blob: str, size: int) -> tuple[bytes, MailTaken]:
-        """A mail whole, and the key of its record.  Raises: DavTrouble."""
+        """A mail whole, and the key of its record.  Raises: AccountTrouble."""
         self._words = bytearray()
         try:
             taken = [e for e in self.ask(TakeMail(blob, size)) if isinstance(e, MailTaken)]
             if not taken:
-                raise DavTrouble(MISBEHAVES)
+                raise AccountTrouble(MISBEHAVES)
             return bytes(self._words), taken[0]
         finally:
             self._words = None
 
-    def _answer(self, message: DavAsk | DavNext) -> DavMessage:
-        try:
-            if isinstance(message, DavAsk):
-                return self._wire.ask(message)
-            content = self._wire.words()
-        except DavTrouble as trouble:
-            return DavFailed(trouble.code)
-        if self._words is not None and len(self._words) <= LARGEST_MAIL_BYTES:
-            self._words += content
-        return DavWords(content)
+    def _answer(self, message: AskServer | NextWords) -> RequestMessage:
+        answer = answer_over(self._wire, message)
+        kept = self._words
+        if kept is not None and len(kept) <= LARGEST_MAIL_BYTES and isinstance(answer, ServerWords):
+            kept += answer.content
+        return answer
 
 
 @contextmanager
-def jmap_process(wire: DavWire) -> Generator[JmapProcess]:
+def jmap_process(wire: RequestWire) -> Generator[JmapProcess]:
     """A process that reads over requests which `wire` sends."""
     with started_process(WORKER, MEMORY_BYTES) as process:
         yield JmapProcess(wire, process.requests, process.replies)

@@ -8,24 +8,20 @@ Source: docs/contract/feeds.md 13; RFC 8620, RFC 8621.
 from __future__ import annotations
 
 import os
-import signal
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import IO, Any, NoReturn, TypeVar
+from typing import Any, NoReturn, TypeVar
 from urllib.parse import urljoin, urlsplit
 
 import msgspec
 
-from pdpp_kernel.system.confinement import Limits, confine
-from pdpp_kernel.system.landlock import read_only
-from pdpp_sources.dav.dav_messages import (
-    DavAsk,
-    DavFailed,
-    DavNext,
-    DavStatus,
-    DavTrouble,
-    DavWords,
+from pdpp_sources.account_requests import (
+    AccountTrouble,
+    NoAnswer,
+    ServerStatus,
+    ServerWords,
 )
+from pdpp_sources.confined_worker import begin_step, confine_worker, end_of
 from pdpp_sources.jmap.jmap_answers import (
     CORE,
     MAIL,
@@ -68,9 +64,8 @@ from pdpp_sources.jmap.jmap_messages import (
 )
 from pdpp_sources.mail.reader import mail_record_id
 from pdpp_sources.mailbox_messages import LARGEST_MAIL_BYTES, MOST_FOLDERS
-from pdpp_sources.message_frames import send_message
+from pdpp_sources.relayed_server import RelayedServer
 
-STEP_SECONDS = 30.0
 LARGEST_ANSWER_BYTES = 16 * 1024 * 1024
 FOUND, _MISSING, _REFUSED_FROM, _BROKEN = 200, (404, 410), 400, 500
 WELL_KNOWN = "/.well-known/jmap"
@@ -89,14 +84,13 @@ _Part = TypeVar("_Part")
 class JmapAccount:
     """An account, asked through the process that holds its connection."""
 
-    requests: IO[bytes]
-    replies: IO[bytes]
-    url: str
+    server: RelayedServer
+    url: str = ""
     session: JmapSession | None = None
     is_new: bool = False
 
     def answers(self, request: JmapRequest) -> Iterator[JmapMessage]:
-        """Do what is asked.  Raises: DavTrouble."""
+        """Do what is asked.  Raises: AccountTrouble."""
         match request:
             case BeginJmap():
                 self.url, self.session = request.url, request.session
@@ -135,13 +129,13 @@ class JmapAccount:
             of_mails = name.startswith("Email")
             if isinstance(raw, MethodRefused):
                 if raw.kind not in _UNTOLD:
-                    raise DavTrouble(MISBEHAVES)
+                    raise AccountTrouble(MISBEHAVES)
                 yield ChangesSeen(of_mails, is_known=False)
                 continue
             found = decoded(raw, ChangesAnswer)
             changed = list(dict.fromkeys([*found.created, *found.updated]))
             if len(changed) + len(found.destroyed) > MOST_LISTED:
-                raise DavTrouble(MISBEHAVES)
+                raise AccountTrouble(MISBEHAVES)
             only = found.updatedProperties
             is_counts = only is not None and _COUNTS.issuperset(only)
             yield ChangesSeen(
@@ -181,7 +175,7 @@ class JmapAccount:
             return IdsSeen([], is_last=False, is_found=False)
         found = _answer(raw, QueryAnswer)
         if len(found.ids) > MOST_LISTED:
-            raise DavTrouble(MISBEHAVES)
+            raise AccountTrouble(MISBEHAVES)
         return IdsSeen(found.ids, is_last=not found.ids, is_found=True)
 
     def _emails(self, ids: Sequence[str]) -> Iterator[JmapMessage]:
@@ -194,13 +188,13 @@ class JmapAccount:
                     yield each.seen()
 
     def _mail(self, request: TakeMail) -> MailTaken:
-        status, _ = self._asked("GET", download_url(self._session(), request.blob), "")
+        status, _ = self.server.ask("GET", download_url(self._session(), request.blob), None, "")
         if status != FOUND:
             if _REFUSED_FROM <= status < _BROKEN:
                 return MailTaken("", NOT_GIVEN)
-            raise DavTrouble(MISBEHAVES)
+            raise AccountTrouble(MISBEHAVES)
         raw = bytearray()
-        for words in self._words():
+        for words in self.server.words():
             raw += words
             if len(raw) > LARGEST_MAIL_BYTES:
                 return MailTaken("", TOO_LARGE)
@@ -210,14 +204,14 @@ class JmapAccount:
 
     # How it is asked -------------------------------------------------------------------------
     def _found_session(self) -> JmapSession:
-        """Where the account is.  Raises: DavTrouble."""
+        """Where the account is.  Raises: AccountTrouble."""
         begins = [self.url, urljoin(self.url, WELL_KNOWN)]
         if urlsplit(self.url).path in ("", "/"):
             begins = begins[1:]
         for begin in begins:
-            status, at = self._asked("GET", begin, "")
+            status, at = self.server.ask("GET", begin, None, "")
             if status == _BROKEN:  # it passes
-                raise DavTrouble(MISBEHAVES)
+                raise AccountTrouble(MISBEHAVES)
             if status != FOUND:
                 continue
             content = self._content()
@@ -227,15 +221,15 @@ class JmapAccount:
             if found is not None:
                 self.session = found
                 return found
-        raise DavTrouble(NOT_FOUND)
+        raise AccountTrouble(NOT_FOUND)
 
     def _session(self) -> JmapSession:
         if self.session is None:
-            raise DavTrouble(MISBEHAVES)
+            raise AccountTrouble(MISBEHAVES)
         return self.session
 
     def _called(self, *calls: Call) -> list[bytes | MethodRefused]:
-        """What methods answer, in as few requests as the server allows.  Raises: DavTrouble."""
+        """What methods answer, in as few requests as the server allows.  Raises: AccountTrouble."""
         answers: list[bytes | MethodRefused] = []
         for part in _parts(calls, self._session().most_calls):
             answers += self._called_at_once(part)
@@ -250,12 +244,13 @@ class JmapAccount:
                 for number, (name, asked) in enumerate(calls)
             ],
         }
-        status, _ = self._asked("POST", session.api, msgspec.json.encode(body).decode())
+        text = msgspec.json.encode(body).decode()
+        status, _ = self.server.ask("POST", session.api, None, text)
         content = self._content()
         if status in _MISSING:
-            raise DavTrouble(NOT_FOUND)
+            raise AccountTrouble(NOT_FOUND)
         if status != FOUND:
-            raise DavTrouble(problem_of(content))
+            raise AccountTrouble(problem_of(content))
         answers, state = response_of(content, [name for name, _ in calls])
         if state and state != session.state:
             self._look_again(state)
@@ -269,46 +264,23 @@ class JmapAccount:
         before = self._session()
         found = self._found_session()
         if found.account != before.account:  # what is known is of another account
-            raise DavTrouble(NOT_FOUND)
+            raise AccountTrouble(NOT_FOUND)
         found.state = state
         self.session, self.is_new = found, True
 
     def _content(self) -> bytes:
         content = bytearray()
-        for words in self._words():
+        for words in self.server.words():
             content += words
             if len(content) > LARGEST_ANSWER_BYTES:
-                raise DavTrouble(MISBEHAVES)
+                raise AccountTrouble(MISBEHAVES)
         return bytes(content)
-
-    def _asked(self, method: str, url: str, body: str) -> tuple[int, str]:
-        reply = self._reply_to(DavAsk(method, url, None, body))
-        if not isinstance(reply, DavStatus):
-            raise DavTrouble(MISBEHAVES)
-        return reply.status, reply.url
-
-    def _words(self) -> Iterator[bytes]:
-        while True:
-            reply = self._reply_to(DavNext())
-            if not isinstance(reply, DavWords):
-                raise DavTrouble(MISBEHAVES)
-            if not reply.content:
-                return
-            yield reply.content
-
-    def _reply_to(self, message: DavAsk | DavNext) -> object:
-        send_message(self.replies, message)
-        signal.setitimer(signal.ITIMER_PROF, STEP_SECONDS)
-        reply = to_jmap(self.requests)
-        if isinstance(reply, DavFailed):
-            raise DavTrouble(reply.code)
-        return reply
 
 
 def _answer(raw: bytes | MethodRefused, form: type[Form]) -> Form:
-    """Raises: DavTrouble."""
+    """Raises: AccountTrouble."""
     if isinstance(raw, MethodRefused):
-        raise DavTrouble(MISBEHAVES)
+        raise AccountTrouble(MISBEHAVES)
     return decoded(raw, form)
 
 
@@ -317,18 +289,20 @@ def _parts(whole: Sequence[_Part], size: int) -> Iterator[list[_Part]]:
         yield list(whole[begin : begin + size])
 
 
-def _serve(account: JmapAccount) -> None:
-    """Answer what is asked.  Raises: DavTrouble."""
-    while (request := to_jmap(account.requests)) is not None:
-        if isinstance(request, DavStatus | DavWords | DavFailed):
-            raise DavTrouble(MISBEHAVES)
-        signal.setitimer(signal.ITIMER_PROF, STEP_SECONDS)
+def _serve(server: RelayedServer) -> str | None:
+    """Answer what is asked, until nothing more is.  Raises: AccountTrouble."""
+    account = JmapAccount(server)
+    while (request := to_jmap(server.requests)) is not None:
+        if isinstance(request, ServerStatus | ServerWords | NoAnswer):
+            return MISBEHAVES
+        begin_step()
         for each in account.answers(request):
-            send_message(account.replies, each)
+            server.say(each)
         told = account.told_session()
         if told is not None:
-            send_message(account.replies, told)
-        send_message(account.replies, JmapAnswered())
+            server.say(told)
+        server.say(JmapAnswered())
+    return None
 
 
 def main(files: Sequence[int], _seconds: float, memory_bytes: int) -> NoReturn:
@@ -337,17 +311,9 @@ def main(files: Sequence[int], _seconds: float, memory_bytes: int) -> NoReturn:
     Source: `process_starter.py`.
     """
     requests, replies = os.fdopen(files[0], "rb"), os.fdopen(files[1], "wb", _BUFFER_BYTES)
-    confine(Limits(STEP_SECONDS, memory_bytes))
-    read_only(())
-    code: str | None = None
-    try:
-        _serve(JmapAccount(requests, replies, ""))
-    except DavTrouble as trouble:
-        code = trouble.code
-    except MemoryError:
-        os._exit(1)
-    except Exception:  # noqa: BLE001 (whatever a server makes a parser raise)
-        code = MISBEHAVES
+    confine_worker(memory_bytes)
+    server = RelayedServer(requests, replies, to_jmap, MISBEHAVES)
+    code = end_of(lambda: _serve(server), MISBEHAVES)
     if code is not None:
-        send_message(replies, JmapEnd(code))
+        server.say(JmapEnd(code))
     os._exit(0)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import socket
 from collections.abc import Callable, Iterator
 from threading import Thread
+from time import monotonic
 
 import httpx2
 import pytest
 
 from pdpp_sources.account_requests import AccountTrouble, AskServer
 from pdpp_sources.dav.dav_messages import LARGEST_ANSWER_BYTES
-from personal_server.app import dav_wire
-from personal_server.app.dav_wire import AskedServer, DavPlace, is_related
+from personal_server.app.dav_wire import SILENCE_SECONDS, AskedServer, DavPlace, is_related
 
 OWN = "caldavs://ada@caldav.example.org/home/"
 PUBLIC, PRIVATE = "93.184.216.34", "10.0.0.7"
@@ -191,8 +191,7 @@ def _all_of(server: AskedServer) -> None:
 @pytest.mark.parametrize(
     "beginning", [b"HTTP/1.1 207 OK\r\nX-Long: a", b"HTTP/1.1 207 OK\r\nContent-Length: 9\r\n\r\na"]
 )
-def test_an_answer_that_trickles_is_left(monkeypatch: pytest.MonkeyPatch, beginning: bytes) -> None:
-    monkeypatch.setattr(dav_wire, "ANSWER_SECONDS", 0.1)
+def test_an_answer_that_trickles_is_left(beginning: bytes) -> None:
     listener = socket.create_server(("127.0.0.1", 0))
     host, port = listener.getsockname()
 
@@ -205,9 +204,12 @@ def test_an_answer_that_trickles_is_left(monkeypatch: pytest.MonkeyPatch, beginn
     with listener:
         peer = Thread(target=trickle)
         peer.start()
-        server = AskedServer(DavPlace.of(f"caldav://ada@{host}:{port}/"), "s3cret")
+        place = DavPlace.of(f"caldav://ada@{host}:{port}/")
+        server = AskedServer(place, "s3cret", answer_seconds=0.1)
+        began = monotonic()
         with pytest.raises(AccountTrouble):
             _all_of(server)
+        assert monotonic() - began < SILENCE_SECONDS / 2  # it is left before it is silent for long
         server.close()
         peer.join(10)
         assert not peer.is_alive()

@@ -19,7 +19,6 @@ from personal_server.domain.envelope import (
     name_unavailable,
     render_unavailable,
 )
-from personal_server.domain.skipped_sources import skipped
 
 
 def damaged(stream: str, *keys: str | None, connection: str = "cin_a") -> list[DamagedRow]:
@@ -49,14 +48,6 @@ def test_of_many_damaged_records_a_dozen_are_named_and_all_counted() -> None:
     assert warning.detail is not None
     assert (warning.detail["count"], len(warning.detail["record_ids"])) == (20, 12)
     assert MAX_NAMED_RECORDS == 12
-
-
-def test_a_skipped_source_says_why() -> None:
-    assert said(skipped("cin_a", "notes", "no_event_time")) == (
-        "source_skipped_not_applicable",
-        "cin_a",
-        {"stream": "notes", "reason": "no_event_time"},
-    )
 
 
 def test_what_was_not_counted_says_so() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pdpp_kernel.errors import FieldNotGranted, InvalidFilter, UnknownField
 from personal_server.domain.answer_warnings import Warning
+from personal_server.domain.authority import ReadableSource
 
 # Why an account is left out where no error says it.
 MODE_NOT_AVAILABLE = "mode_not_available"
@@ -21,12 +22,12 @@ _WHY_SKIPPED = {
 }
 
 
-def skipped(connection_id: str, stream: str, reason: str, label: str | None = None) -> Warning:
-    """The warning for a selected source that cannot take part; `label` is its owner's."""
+def skipped(source: ReadableSource, reason: str) -> Warning:
+    """The warning for a selected source that cannot take part, with its owner's label."""
     why = _WHY_SKIPPED.get(reason)
     left_out = f"One of the selected accounts is left out: {why}."
     message = left_out if why else "One of the selected accounts cannot take part in this read."
-    return _warning(message, connection_id, stream, reason, label)
+    return _warning(message, source.connection_id, source.stream, reason, source.display_name)
 
 
 def without_related(connection_id: str, stream: str, reason: str) -> Warning:

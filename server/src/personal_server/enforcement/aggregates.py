@@ -83,16 +83,10 @@ def shared_figure(
             figure = figure_of((source,), query)
         except (UnknownField, FieldNotGranted, InvalidFilter, InvalidRequest) as error:
             errors.append(error)
-            warnings.append(
-                skipped(source.connection_id, source.stream, error.code, source.display_name)
-            )
+            warnings.append(skipped(source, error.code))
             continue
         if figures and _unlabelled(figure) != _unlabelled(figures[0]):
-            warnings.append(
-                skipped(
-                    source.connection_id, source.stream, DECLARED_OTHERWISE, source.display_name
-                )
-            )
+            warnings.append(skipped(source, DECLARED_OTHERWISE))
             continue
         taking_part.append(source)
         figures.append(figure)

@@ -80,9 +80,7 @@ def search_parts(
     taking_part = tuple(source for source in named if fields_of(source))
     warnings = absent_streams(sources, query.streams)
     warnings += [
-        skipped(s.connection_id, s.stream, MODE_NOT_AVAILABLE, s.display_name)
-        for s in named
-        if query.streams and s not in taking_part
+        skipped(s, MODE_NOT_AVAILABLE) for s in named if query.streams and s not in taking_part
     ]
     if query.filters and not taking_part:
         _filtered(named, query, [])  # a filter is no less wrong where nothing is searched
@@ -151,9 +149,7 @@ def _filtered(
             conditions += _times(source, query)
         except (UnknownField, FieldNotGranted, InvalidFilter) as error:
             errors.append(error)
-            warnings.append(
-                skipped(source.connection_id, source.stream, error.code, source.display_name)
-            )
+            warnings.append(skipped(source, error.code))
         else:
             parts.append((source, conditions))
     if errors and not parts:

@@ -67,7 +67,7 @@ def without_time(sources: Iterable[ReadableSource], named: tuple[str, ...]) -> l
     """What is said of sources without a time: each of the named streams, else all in one."""
     timeless = list(sources)
     if named:
-        return [skipped(s.connection_id, s.stream, NO_EVENT_TIME, s.display_name) for s in timeless]
+        return [skipped(source, NO_EVENT_TIME) for source in timeless]
     if not timeless:
         return []
     streams = sorted({source.stream for source in timeless})[:MAX_NAMED_CONNECTIONS]

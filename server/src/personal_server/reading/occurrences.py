@@ -8,10 +8,10 @@ Source: docs/contract/resource-server.md 7.9, 11.3; docs/decisions.md C32.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from pdpp_kernel.record import JsonObject
+from pdpp_kernel.record import JsonObject, RecordPlace
 from pdpp_kernel.values import event_instant_ns
 from personal_server.domain.answer_warnings import Warning
 from personal_server.domain.authority import ReadableSource
@@ -49,27 +49,38 @@ def without_occurrences(
 ) -> list[Ranked]:
     """Hits, among the best `most` of which a record and its occurrence of the same time are one:
     the better one, which counts the other.
+
+    In: an event, a mail, a place in a calendar at the event's time.  Out: the event with one
+        duplicate, the mail.
     """
-    at = {place_of(each.candidate): number for number, each in enumerate(ranked[:most])}
+    numbers = {place_of(each.candidate): number for number, each in enumerate(ranked[:most])}
     shown, gone = list(ranked), set[int]()
-    for source in (each for each in sources if each.declared.event_time_field in each.fields):
-        mine = tuple(place[2] for place in at if place[:2] == source.order)
-        for other in sources if mine else ():
-            plan = occurrences_plan(source, other, mine)
+    for pair in _hits_that_are_one(snapshot, sources, numbers):
+        better, worse = sorted(pair)
+        times = {ranked[number].candidate.event_time_ns for number in pair}
+        if len(times) == 1 and gone.isdisjoint(pair):
+            duplicates = shown[better].duplicates + shown[worse].duplicates + 1
+            shown[better] = shown[better]._replace(duplicates=duplicates)
+            gone.add(worse)
+    return [each for number, each in enumerate(shown) if number not in gone]
+
+
+def _hits_that_are_one(
+    snapshot: ReadSnapshot, sources: Sequence[ReadableSource], numbers: Mapping[RecordPlace, int]
+) -> Iterator[tuple[int, int]]:
+    """The number of a record and that of its first occurrence, for each of which both are hits."""
+    for source in sources:
+        if source.declared.event_time_field not in source.fields:
+            continue
+        keys = tuple(place[2] for place in numbers if place[:2] == source.order)
+        for other in sources if keys else ():
+            plan = occurrences_plan(source, other, keys)
             if plan is None:
                 continue
             for key, found in snapshot.children(plan).items():
-                first = at.get((*other.order, found.rows[0].key)) if found.rows else None
-                if first is None:
-                    continue
-                pair = sorted((at[*source.order, key], first))
-                times = {ranked[number].candidate.event_time_ns for number in pair}
-                if len(times) == 1 and gone.isdisjoint(pair):
-                    better, worse = (shown[number] for number in pair)
-                    told = better.duplicates + worse.duplicates + 1
-                    shown[pair[0]] = better._replace(duplicates=told)
-                    gone.add(pair[1])
-    return [each for number, each in enumerate(shown) if number not in gone]
+                first = numbers.get((*other.order, found.rows[0].key)) if found.rows else None
+                if first is not None:
+                    yield numbers[*source.order, key], first
 
 
 def _once(

@@ -15,6 +15,7 @@ from personal_server.app.feed_secrets import DAMAGED, FeedSecrets, PasswordPlace
 from personal_server.app.machine_keyring import MachineKeyring, machine_keyring
 from personal_server.app.stores import open_stores
 from personal_server.settings import Settings
+from personal_server.storage.feed_rows import FeedRow
 from server.tests.feeds.test_feed_states import a_feed
 
 SECRET = "open sesame 42"
@@ -56,23 +57,15 @@ def secrets(tmp_path: Path, backend: FakeBackend) -> Iterator[FeedSecrets]:
         yield replace(FeedSecrets.of(stores), keyring=MachineKeyring(backend))
 
 
+def kept(secrets: FeedSecrets, feed: FeedRow) -> tuple[PasswordPlace | None, str | None]:
+    return secrets.place_of(feed), secrets.password(feed)
+
+
 def test_a_password_lies_in_the_keyring_alone(secrets: FeedSecrets, backend: FakeBackend) -> None:
     replace(secrets, keyring=None).keep(FIRST, "older")
-    assert (
-        secrets.place_of(FIRST),
-        secrets.password(FIRST),
-    ) == (
-        PasswordPlace.FILE,
-        "older",
-    )
+    assert kept(secrets, FIRST) == (PasswordPlace.FILE, "older")
     secrets.keep(FIRST, SECRET)
-    assert (
-        secrets.place_of(FIRST),
-        secrets.password(FIRST),
-    ) == (
-        PasswordPlace.KEYRING,
-        SECRET,
-    )
+    assert kept(secrets, FIRST) == (PasswordPlace.KEYRING, SECRET)
     assert replace(secrets, keyring=None).password(FIRST) is None
     assert list(backend.kept.values()) == [SECRET]
     secrets.forget(FIRST)
@@ -83,7 +76,7 @@ def test_the_keyring_gives_no_password_for_another_server(secrets: FeedSecrets) 
     """A restored database may name another one in a feed of the same id."""
     secrets.keep(FIRST, SECRET)
     elsewhere = a_feed(feed_id="fee_1", place="imaps://ada@imap.example.net")
-    assert (secrets.place_of(elsewhere), secrets.password(elsewhere)) == (None, None)
+    assert kept(secrets, elsewhere) == (None, None)
 
 
 def test_a_keyring_that_is_locked_leaves_the_sealed_file(
@@ -91,13 +84,7 @@ def test_a_keyring_that_is_locked_leaves_the_sealed_file(
 ) -> None:
     backend.is_locked = True
     secrets.keep(FIRST, SECRET)
-    assert (
-        secrets.place_of(FIRST),
-        secrets.password(FIRST),
-    ) == (
-        PasswordPlace.FILE,
-        SECRET,
-    )
+    assert kept(secrets, FIRST) == (PasswordPlace.FILE, SECRET)
     assert SECRET.encode() not in secrets.path.read_bytes()
     assert secrets.password(SECOND) is None
     secrets.forget(FIRST)
@@ -110,17 +97,11 @@ def test_a_damaged_file_gives_no_password_and_is_kept_beside_the_next(
 ) -> None:
     in_file = replace(secrets, keyring=None)
     in_file.path.write_bytes(content)
-    assert (
-        in_file.place_of(FIRST),
-        in_file.password(FIRST),
-    ) == (None, None)
+    assert kept(in_file, FIRST) == (None, None)
     in_file.forget(FIRST)
     assert in_file.path.read_bytes() == content
     in_file.keep(SECOND, SECRET)
-    assert (
-        in_file.password(SECOND),
-        in_file.password(FIRST),
-    ) == (SECRET, None)
+    assert (in_file.password(SECOND), in_file.password(FIRST)) == (SECRET, None)
     assert in_file.path.with_suffix(DAMAGED).read_bytes() == content
 
 

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from time import perf_counter
 from typing import Any, cast
 from urllib.parse import quote
 
@@ -10,8 +11,11 @@ import pytest
 from personal_server.domain.search_words import parse_words
 from personal_server.domain.spelling import likeliest, near_spellings
 from personal_server.enforcement.plans import SearchPlan
+from personal_server.enforcement.queries import SearchQuery
 from personal_server.enforcement.scopes import Scope
+from personal_server.reading import pace
 from personal_server.reading.relaxing import relaxation, step_seconds
+from personal_server.reading.search import search
 from personal_server.semantics.index import PassageIndex
 from personal_server.storage.catalog import KnownDeclarations
 from personal_server.storage.ports.snapshots import READ_DEADLINE_SECONDS, ReadSnapshot
@@ -136,15 +140,16 @@ def test_near_words_are_logged_of_every_account_that_was_searched_for_them(door:
 def test_a_search_that_was_relaxed_leaves_in_longer_steps(
     door: Door, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: list[bool] = []
+    monkeypatch.setattr(pace, "LONGER_STEP_SECONDS", 1_000.0)
+    lately = client(stream_grant(since="2020-01-01T00:00:00Z"))
 
-    def leaves_at(*_: object, is_relaxed: bool) -> None:
-        asked.append(is_relaxed)
+    def seconds_left(text: str) -> float:
+        with door.store.snapshot() as snapshot:
+            found = search(door.ports, snapshot, lately, SearchQuery(text))
+        assert found.leaves_at is not None
+        return found.leaves_at - perf_counter()
 
-    monkeypatch.setattr("personal_server.reading.search.leaves_at", leaves_at)
-    ask(door, "q=rain")
-    ask(door, "q=quokka%20llama%20zebra")
-    assert asked == [False, True]
+    assert seconds_left("rain") < 500 < seconds_left("quokka llama zebra")
 
 
 @pytest.mark.parametrize(("held", "kind"), [(98, "exact"), (99, "estimated")])

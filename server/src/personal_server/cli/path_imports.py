@@ -144,7 +144,7 @@ class _PathImport:
 
     def _replace_tables(self, contents: PathContents, reports: Sequence[Data]) -> None:
         """Have the records of sources stand for those of tables that the same file was before."""
-        from personal_server.cli.repeated_files import replaced_tables  # noqa: PLC0415
+        from personal_server.cli.replaced_tables import replaced_tables  # noqa: PLC0415
 
         if self.command.open_ports is not None:
             with self.command.open_ports() as ports:

@@ -1,0 +1,50 @@
+"""Tables that an earlier version made of a file which a source reads now.
+
+Rule: such a table is emptied, and its account stays, with what apps may read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pdpp_kernel.source_item import Data
+from pdpp_mcp_server.commands.tables import words
+from personal_server.cli.known_tables import stored_tables
+from personal_server.cli.repeated_files import holds_nothing_else, is_of
+from personal_server.collecting.imports import BESIDE_ENTRIES, ImportPorts, record_counts
+from personal_server.collecting.receipts import receipts_of
+
+
+def replaced_tables(ports: ImportPorts, facts: Data, reports: Sequence[Data]) -> list[str]:
+    """Empty the tables that were made of a file before a source knew it; their names.
+
+    In: `message_1.json`, which a table got and nothing else, and the report of its import as chats
+    of Messenger. Out: `["message_1"]`, whose one record is deleted.
+    Rule: only where every entry of the file was read, and the sources have all files of the table.
+    """
+    accounts = [each["connection"]["connection_id"] for each in reports if each["connection"]]
+    is_read = any(each["read"] for report in reports for each in report["streams"].values())
+    codes = {each["code"] for report in reports for each in report["skipped"]}
+    if not is_read or codes - BESIDE_ENTRIES:
+        return []
+    store, emptied = ports.store, list[str]()
+    imported = [receipt for account in accounts for receipt in receipts_of(store, account)]
+    tables = {table.connector_key for table in stored_tables(store)}
+    with store.snapshot() as snapshot:
+        held = [each for each in snapshot.connections() if each.connector_key in tables]
+    for table in held:
+        account, got = table.connection_id, receipts_of(store, table.connection_id)
+        if account in accounts or not any(is_of(receipt, facts) for receipt in got):
+            continue
+        if holds_nothing_else(store, account, imported):
+            for stream in record_counts(store, account):
+                store.delete_stream(account, stream, ports.clock())
+            emptied.append(table.display_name or account)
+    for name in emptied:
+        words().print(
+            f"  The account {name} held what an earlier version read in this file: it was replaced "
+            "by these records. Apps that may read it find nothing there now; give them access to "
+            "the new account.",
+            markup=False,
+        )
+    return emptied

@@ -12,6 +12,7 @@ import pytest
 
 from pdpp_kernel.declaration import Stream
 from pdpp_kernel.source_item import stable_id
+from pdpp_sources.reader_process import ReaderProcess
 from personal_server.collecting.connections import create_connection
 from personal_server.collecting.declarations import declare
 from personal_server.collecting.ingest import ingest
@@ -20,9 +21,10 @@ from personal_server.domain.declaration_document import parse_declaration
 from personal_server.domain.stored import Batch
 from server.tests.cli.import_command.test_reported_tables import stored
 from server.tests.cli.import_machine import Machine
-from server.tests.cli.test_second_look import MORE, RECIPE, RIDES
+from server.tests.cli.test_second_look import MORE, RECIPE, RIDES, reader
 from sources.tests.specimens.reports import REPORTS
 
+__all__ = ["reader"]  # a fixture
 CHAT = (
     '{"participants": [{"name": "Bo"}], "messages": [{"sender_name": "Bo", "timestamp_ms": '
     '1700000000000, "content": "\\u00c3\\u00a9"}], "title": "Bo"}'
@@ -219,6 +221,39 @@ def test_a_table_stays_where_its_source_cannot_read_a_message(tmp_path: Path) ->
     assert again["skipped"]
     assert "replaced_tables" not in again
     assert len(stored(machine, "message_1")) == 1
+
+
+def test_a_table_stays_where_its_source_leaves_a_file_of_it(
+    tmp_path: Path, reader: ReaderProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine = Machine()
+    recipes, path = tmp_path / "recipes", tmp_path / "export.zip"
+    recipes.mkdir()
+    named = RECIPE.replace('name = "rides"', 'name = "rides"\nfiles = ["rides.csv"]')
+    (recipes / "rides.toml").write_text(named)
+    with ZipFile(path, "w") as archive:
+        archive.writestr("rides.csv", RIDES)
+        archive.writestr("costs.csv", "day,cost\n2026-07-01,5\n2026-07-02,6\n")
+    imported(machine, path, "--as", "table")
+    monkeypatch.setattr(reader, "_recipes", recipes)
+    again = imported(machine, path, "--as", "rides")
+    assert again["streams"]["rides"]["new"] == 2
+    assert "replaced_tables" not in again
+    assert len(stored(machine, "costs")) == 2
+
+
+def test_a_table_stays_where_its_source_read_another_file_of_it_in_part(tmp_path: Path) -> None:
+    path, other = tmp_path / "message_1.json", tmp_path / "message_2.json"
+    path.write_text(CHAT)
+    other.write_text(CHAT.replace('"messages": [', '"messages": [{"sender_name": "Bo"}, '))
+    machine = _with_one_row(path, hashlib.sha256(other.read_bytes()).hexdigest())
+    with machine.store.snapshot() as snapshot:
+        ((held,), (declared,)) = snapshot.stored_streams(), snapshot.declarations()
+    stream = parse_declaration(orjson.loads(declared.raw)).streams["message_1"]
+    _hold(machine, held.connection_id, stream, {"id": "other", "title": "Bo"})
+    for each in (other, path):
+        assert "replaced_tables" not in imported(machine, each)
+    assert len(stored(machine, "message_1")) == 2
 
 
 def test_a_table_that_got_another_file_too_is_left(tmp_path: Path) -> None:

@@ -154,8 +154,12 @@ class PathContents:
     def could_be_tables(self) -> bool:
         """Whether another source than tables reads files that could be some."""
         others = (reading.seen for reading in self.readings if not reading.seen.full_name)
-        names = (f"/{name.lower()}" for seen in others for name in seen.files)
-        return any(name.endswith((*TABLES, *DATABASES)) for name in names)
+        return any(could_be_table(name) for seen in others for name in seen.files)
+
+
+def could_be_table(name: str) -> bool:
+    """Whether a file that is called so is of a kind that tables are made of."""
+    return f"/{name.lower()}".endswith((*TABLES, *DATABASES))
 
 
 class ReaderProcess:

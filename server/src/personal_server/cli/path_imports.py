@@ -148,7 +148,7 @@ class _PathImport:
 
         if self.command.open_ports is not None:
             with self.command.open_ports() as ports:
-                emptied = replaced_tables(ports, contents.readings[0].facts(), reports)
+                emptied = replaced_tables(ports, contents, reports)
             for report in reports if emptied else ():
                 report["replaced_tables"] = emptied
 

@@ -9,26 +9,32 @@ from collections.abc import Sequence
 
 from pdpp_kernel.source_item import Data
 from pdpp_mcp_server.commands.tables import words
+from pdpp_sources.reader_process import PathContents, could_be_table
 from personal_server.cli.known_tables import stored_tables
 from personal_server.cli.repeated_files import holds_nothing_else, is_of
 from personal_server.collecting.imports import BESIDE_ENTRIES, ImportPorts, record_counts
 from personal_server.collecting.receipts import receipts_of
 
 
-def replaced_tables(ports: ImportPorts, facts: Data, reports: Sequence[Data]) -> list[str]:
+def replaced_tables(
+    ports: ImportPorts, contents: PathContents, reports: Sequence[Data]
+) -> list[str]:
     """Empty the tables that were made of a file before a source knew it; their names.
 
     In: `message_1.json`, which a table got and nothing else, and the report of its import as chats
     of Messenger. Out: `["message_1"]`, whose one record is deleted.
-    Rule: only where every entry of the file was read, and the sources have all files of the table.
+    Rule: only where the sources read every entry of all files of the table, and no file of a kind
+    that tables are made of was left.
     """
     accounts = [each["connection"]["connection_id"] for each in reports if each["connection"]]
     is_read = any(each["read"] for report in reports for each in report["streams"].values())
     codes = {each["code"] for report in reports for each in report["skipped"]}
-    if not is_read or codes - BESIDE_ENTRIES:
+    left = (name for names in contents.unread.values() for name in names)
+    if not is_read or codes - BESIDE_ENTRIES or any(map(could_be_table, left)):
         return []
-    store, emptied = ports.store, list[str]()
-    imported = [receipt for account in accounts for receipt in receipts_of(store, account)]
+    store, emptied, facts = ports.store, list[str](), contents.readings[0].facts()
+    receipts = [receipt for account in accounts for receipt in receipts_of(store, account)]
+    imported = [each for each in receipts if not each.get("skipped", {}).keys() - BESIDE_ENTRIES]
     tables = {table.connector_key for table in stored_tables(store)}
     with store.snapshot() as snapshot:
         held = [each for each in snapshot.connections() if each.connector_key in tables]

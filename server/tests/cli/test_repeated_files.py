@@ -67,6 +67,17 @@ def test_nothing_is_deleted_where_the_account_got_other_files_too(tmp_path: Path
     assert len(stored(machine)) == 5
 
 
+def test_nothing_is_there_twice_where_what_the_file_lacks_was_deleted(tmp_path: Path) -> None:
+    machine, path = Machine(), tmp_path / "rides.csv"
+    for rows in (RIDES, RIDES + MORE.partition("\n")[2]):
+        path.write_text(rows)
+        imported(machine, path, "--key", "no")
+    whole = imported(machine, path, "--key", "began", "--replace", "--yes")
+    assert whole["streams"]["rides"]["deleted"] == 3
+    assert "stored_again" not in whole
+    assert len(stored(machine)) == 3
+
+
 def test_nothing_is_deleted_where_the_account_got_more_than_its_receipts_say(
     tmp_path: Path,
 ) -> None:

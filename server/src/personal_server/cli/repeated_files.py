@@ -82,6 +82,6 @@ def _stored_again(
 ) -> Iterable[str]:
     same = [each for each in earlier if is_of(each, facts)]
     for name, tally in streams.items():
-        is_all_new = tally.new and not (tally.updated or tally.unchanged)
+        is_all_new = tally.new and not (tally.updated or tally.unchanged or tally.deleted)
         if is_all_new and any(each["streams"].get(name, {}).get("new") for each in same):
             yield name

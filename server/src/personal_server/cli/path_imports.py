@@ -44,7 +44,6 @@ from personal_server.collecting.imports import (
     connection_for,
 )
 from personal_server.collecting.listed_records import ListedRecords
-from personal_server.collecting.receipts import receipts_of
 from personal_server.collecting.survey import survey
 from personal_server.domain.declaration_document import parse_declaration
 from personal_server.storage.ports.whole_store import RecordStore
@@ -240,13 +239,11 @@ class _PathImport:
                 "connection_id": connection.connection_id,
                 "name": connection.display_name,
             }
-            whole, repeated, again = self.command.replaces, False, dict[str, object]()
-            if accounts and (reading.seen.full_name or reading.seen.by_recipe):
-                from personal_server.cli.repeated_files import holds_nothing_else  # noqa: PLC0415
+            whole, earlier = self.command.replaces, None
+            if accounts:
+                from personal_server.cli.repeated_files import earlier_imports  # noqa: PLC0415
 
-                facts = [reading.facts()]
-                repeated = holds_nothing_else(ports.store, connection.connection_id, facts)
-            earlier = receipts_of(ports.store, connection.connection_id)
+                earlier = earlier_imports(ports.store, connection.connection_id, reading)
             lists = self.command.lists
             listed = ListedRecords(lists, connection.connection_id) if lists else None
             try:
@@ -256,12 +253,12 @@ class _PathImport:
                     connection,
                     declaration,
                     is_whole=whole,
-                    is_repeated=repeated,
+                    is_repeated=earlier is not None and earlier.may_be_replaced,
                     listed=listed,
                 )
                 tally = _run_through(run, reading.seen.begins_at, contents.total_bytes)
                 _read_texts(run, self.command.reader)
-                agreed = repeated and tally.is_complete and tally.holds_any
+                agreed = earlier is not None and earlier.are_replaced_by(tally)
                 if whole and tally.absent and not agreed:
                     agreed = may_delete(tally, self.command.yes)
                 receipt = run.finish(deletes_absent=agreed)
@@ -270,10 +267,7 @@ class _PathImport:
                     ports.store, connection, made_since_ns=begun_ns, now_ns=ports.clock()
                 )
                 raise
-            if accounts:
-                from personal_server.cli.repeated_files import told  # noqa: PLC0415
-
-                again |= told(tally, reading.facts(), earlier, replaced=repeated)
+            again = earlier.told(tally) if earlier else {}
             if not tally.holds_any and forget_if_empty(
                 ports.store, connection, made_since_ns=begun_ns, now_ns=ports.clock()
             ):

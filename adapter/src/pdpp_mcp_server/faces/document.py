@@ -87,10 +87,10 @@ class Document:
 
     @property
     def wrapper(self) -> Json:
-        """Members beside the payload: where it comes from, when it was.
+        """Members beside the payload that say where it comes from.
 
-        Its title and time are its own. What a server that was asked for its zone says of them
-        is the record's, too; that title counts where no field is called one.
+        Title and time are those of the payload. A server that was asked for a zone says both of
+        the record, too: its title is taken where no field is called one.
         """
         names = WRAPPER_NAMES
         if self.zone and not self.fields:

@@ -26,12 +26,12 @@ def schema_both_ends(face: str, calls: Sequence[NextCall], warnings: Sequence[Js
     head, *rest = face.split("\n")
     rest = [line for line in rest if line not in leading]
     whole = joined([head], leading, rest, _repeated(calls, warnings))
-    has_room = not len(face) <= contract.SCHEMA_TEXT_LIMIT < len(whole)
-    return whole if has_room else joined([head], leading, rest)
+    grows_too_long = len(face) <= contract.SCHEMA_TEXT_LIMIT < len(whole)
+    return joined([head], leading, rest) if grows_too_long else whole
 
 
 def walked_on(face: str, lines: Iterable[str]) -> str:
-    """A window with the ways on behind it, too."""
+    """A window with its calls at its end, too."""
     return joined([face], (f"{REPEATED} {line}" for line in lines))
 
 

@@ -28,7 +28,7 @@ def relaxed_facts(body: Json) -> list[str]:
         return ["nothing matches"]
     least = as_count(relaxed.get("least"))
     is_spelled = bool(as_list(relaxed.get("spelled")))
-    others = f"all words, {'some spelled otherwise' if is_spelled else 'each for itself'}"
+    others = f"all words, {'some spelled otherwise' if is_spelled else 'taken apart'}"
     if least is not None:
         others = f"at least {least} of {words} words"
     return [fact("with_all_words", str(exact)), fact("others", others)]

@@ -160,8 +160,8 @@ def add_jmap(
 ) -> None:
     """Keep a mailbox current over JMAP; nothing there is ever changed.
 
-    The password or API token is asked for, or read from standard input. Changes come with the next
-    look: the server does not wait for them, as it does over IMAP.
+    The password or API token is asked for, or read from standard input. New mail comes with the
+    next look (--every), not at once as it does over IMAP.
 
     Parameters
     ----------
@@ -171,7 +171,7 @@ def add_jmap(
     user
         The name to sign in with. Default: the mail address.
     token
-        Sign in with an API token in the place of a password, as always at Fastmail.
+        The password is an API token; at Fastmail it always is, also without --token.
     folder
         A folder to fetch, such as Work/Bills; give it several times for several. Default: all but
         junk and trash.

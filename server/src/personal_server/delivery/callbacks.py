@@ -201,10 +201,10 @@ def _resolved(resolving: Future[Sequence[str]]) -> Sequence[str]:
 
 
 def _not_public() -> InvalidCallback:
-    """The same for a name that there is not: an app could ask which there are inside."""
+    """Also of a name that nobody has: an app could learn else which names there are inside."""
     return _invalid(
-        "The host of callback_url is at no public address that can be found now; the owner of "
-        "this server can allow hosts of their own network with PDPP_CALLBACK_HOSTS."
+        "No public address was found for the host of callback_url; the owner of this server "
+        "can allow hosts of their own network with PDPP_CALLBACK_HOSTS."
     )
 
 

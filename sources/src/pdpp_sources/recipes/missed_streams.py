@@ -74,7 +74,7 @@ def _unnamed(
     yield from fitting
     if not fitting and len(export.members) > 1:
         reason = message(
-            "%(stream)s: no file is called as `files` says (%(names)s)",
+            "%(stream)s: no file has a name that fits `files` (%(names)s)",
             stream=stream.name,
             names=", ".join(patterns),
         )
@@ -89,7 +89,7 @@ def _fitting(
         is_of_rows = member.size_bytes and member.suffix in _OF_ROWS
         if is_of_rows and not is_named(member.name, stream.files) and _has_rows(member, stream):
             reason = message(
-                "%(stream)s: this file has its rows, but is not called as `files` says (%(names)s)",
+                "%(stream)s: this file has its rows, but its name does not fit `files` (%(names)s)",
                 stream=stream.name,
                 names=", ".join(stream.files),
             )

@@ -13,16 +13,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from threading import BoundedSemaphore, Timer
-from typing import TYPE_CHECKING
 
 from pdpp_kernel.errors import InvalidRequest, InvalidState, PersonalServerError
 from pdpp_kernel.texts import Text, message
-from pdpp_sources.account_requests import AccountTrouble
 from pdpp_sources.mailbox_messages import AskMark, FolderSeen, LeaveMailbox, SignIn
 from pdpp_sources.mailbox_process import WireCount, mailbox_process
 from personal_server.app.dav_ledger import KnownAccount
 from personal_server.app.dav_runs import USUAL_EVERY_SECONDS as USUAL_DAV_SECONDS
-from personal_server.app.dav_wire import DavPlace
 from personal_server.app.feed_imports import FOLDER
 from personal_server.app.feed_secrets import FeedSecrets
 from personal_server.app.feed_sign_ins import (
@@ -35,6 +32,7 @@ from personal_server.app.feeding import feed_store
 from personal_server.app.mailbox_runs import MailPlace
 from personal_server.app.mailbox_talk import ask, folders_of, sign_in_to
 from personal_server.app.stores import Stores
+from personal_server.app.web_places import WebPlace
 from personal_server.feeds import feed_states
 from personal_server.feeds.feed_kinds import (
     ADDRESS_BOOKS,
@@ -58,9 +56,6 @@ from personal_server.feeds.oauth_providers import add_command, oauth_of
 from personal_server.feeds.wanted_accounts import SeenFolder, WantedAccount
 from personal_server.storage.feed_rows import FEED_ID, FOLLOW, KEEP, FeedRow
 from personal_server.storage.sql.care.feed_mails import SqlFeedMails
-
-if TYPE_CHECKING:
-    from personal_server.app.jmap_wire import JmapPlace
 
 LOOK_SECONDS = 30.0
 LOOKS_AT_ONCE = 2
@@ -170,7 +165,7 @@ def _without_password(address: str, provider: MailProvider) -> Text:
 
 def dav_place(
     kind: str, url: str, user: str | None, provider: MailProvider | None = None
-) -> DavPlace:
+) -> WebPlace:
     """Where calendars or address books are: at a URL, or of an address where its provider has them.
 
     Raises: InvalidRequest.
@@ -194,8 +189,8 @@ def dav_place(
             next_step="Give the name that you sign in with there.",
         )
     try:
-        return DavPlace.of(DavPlace.spelled(kind, url, user))
-    except AccountTrouble:
+        return WebPlace.typed(kind, url, user)
+    except FetchTrouble:
         raise InvalidRequest(
             "This is not an https address.",
             param="url",
@@ -206,7 +201,7 @@ def dav_place(
 
 def new_mailbox(
     address: str,
-    place: MailPlace | JmapPlace,
+    place: MailPlace | WebPlace,
     *,
     name: str | None = None,
     account: str | None = None,
@@ -216,7 +211,7 @@ def new_mailbox(
     state: str = FeedState.WAITING,
 ) -> NewFeed:
     """The feed of a mailbox, called after its address."""
-    kind = MAILBOX if isinstance(place, MailPlace) else JMAP
+    kind = MAILBOX if isinstance(place, MailPlace) else place.kind
     return NewFeed(
         name=name or address,
         kind=kind,
@@ -231,8 +226,7 @@ def new_mailbox(
 
 
 def new_dav(
-    kind: str,
-    place: DavPlace,
+    place: WebPlace,
     *,
     name: str | None = None,
     account: str | None = None,
@@ -241,10 +235,10 @@ def new_dav(
 ) -> NewFeed:
     """The feed of calendars or address books, called after its user."""
     return NewFeed(
-        name=name or f"{place.user} {_CALLED[kind]}",
-        kind=kind,
+        name=name or f"{place.user} {_CALLED[place.kind]}",
+        kind=place.kind,
         place=place.text,
-        layout=kind,
+        layout=place.kind,
         account=account,
         every_seconds=every_seconds,
         deletions=deletions,
@@ -313,7 +307,7 @@ class StoredSignUps:
         provider = mail_providers().get(wanted.provider) or provider_of(address)
         new: list[NewFeed] = []
         mailbox: MailPlace | None = None
-        jmap: JmapPlace | None = None
+        jmap: WebPlace | None = None
         if MAILBOX in wanted.kinds and wanted.jmap:
             from personal_server.app.jmap_sign_ups import jmap_place  # noqa: PLC0415 (few do)
 
@@ -331,7 +325,7 @@ class StoredSignUps:
         for kind, typed in ((CALENDARS, wanted.caldav), (ADDRESS_BOOKS, wanted.carddav)):
             if kind in wanted.kinds:
                 url, user = (typed, wanted.user or address) if typed else (address, wanted.user)
-                new.append(new_dav(kind, dav_place(kind, url, user, provider)))
+                new.append(new_dav(dav_place(kind, url, user, provider)))
         self._require_new(new)
         if mailbox is not None:
             self._looked(partial(folders_at, mailbox, mailbox.sign_in(wanted.password)))
@@ -440,15 +434,13 @@ def _look_at(feed: FeedRow, secrets: FeedSecrets) -> Callable[[], list[SeenFolde
     if feed.kind != JMAP:
         place = MailPlace.of(feed.place)
         return partial(folders_at, place, place.sign_in_of(feed, secrets))
-    from personal_server.app.jmap_wire import JmapPlace  # noqa: PLC0415 (few do)
-
     password = secrets.password(feed)
     if password is None:
         raise FetchTrouble("sign_in_missing")
-    return _look_over_jmap(JmapPlace.of(feed.place), password)
+    return _look_over_jmap(WebPlace.of(feed.kind, feed.place), password)
 
 
-def _look_over_jmap(place: JmapPlace, password: str) -> Callable[[], list[SeenFolder]]:
+def _look_over_jmap(place: WebPlace, password: str) -> Callable[[], list[SeenFolder]]:
     from personal_server.app.jmap_sign_ups import mailboxes_at  # noqa: PLC0415 (few do)
 
     return partial(mailboxes_at, place, password)

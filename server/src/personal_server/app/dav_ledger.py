@@ -12,7 +12,7 @@ import orjson
 
 from pdpp_kernel.values import NANOSECONDS
 from pdpp_sources.dav.dav_messages import DavHome, DavTask, KnownCollection
-from personal_server.app.dav_wire import DavPlace
+from personal_server.app.web_places import WebPlace
 from personal_server.feeds.feed_kinds import CALENDARS
 from personal_server.feeds.feed_ledger import NEW, ItemState
 from personal_server.storage.feed_rows import FeedItemRow
@@ -85,7 +85,7 @@ class KnownAccount:
 
     def task(
         self,
-        place: DavPlace,
+        place: WebPlace,
         now_ns: int,
         retried: Callable[[FeedItemRow], bool],
         *,

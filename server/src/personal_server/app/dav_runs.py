@@ -21,8 +21,9 @@ from pdpp_sources.dav.dav_process import read_dav
 from personal_server.app.dav_batches import DavBatch, dav_batches
 from personal_server.app.dav_ledger import HOMES, KnownAccount
 from personal_server.app.dav_records import DavRecords, ItemRecords, lonely, read_items
-from personal_server.app.dav_wire import AskedServer, DavPlace
+from personal_server.app.dav_wire import DavServer
 from personal_server.app.feed_secrets import FeedSecrets
+from personal_server.app.web_places import WebPlace
 from personal_server.feeds.feed_kinds import ADDRESS_BOOKS, CALENDARS
 from personal_server.feeds.feed_ledger import CHANGED, NEW, ItemState
 from personal_server.feeds.feed_runs import FeedImporter, RunResult
@@ -63,7 +64,7 @@ class DavRuns:
             return is_rejected and (retries or line.reader != self.reader)
 
         try:
-            place = DavPlace.of(feed.place)
+            place = WebPlace.of(feed.kind, feed.place)
             task = known.task(place, self.clock(), retried, follows=follows)
             with self.fetched(feed, task, result) as batches:
                 for batch in batches:
@@ -81,11 +82,11 @@ class DavRuns:
         self, feed: FeedRow, task: DavTask, result: RunResult
     ) -> Generator[Iterator[DavBatch]]:
         """Batches of what is not known yet.  Raises: FetchTrouble, AccountTrouble."""
-        place, password = DavPlace.of(feed.place), self.secrets.password(feed)
+        place, password = WebPlace.of(feed.kind, feed.place), self.secrets.password(feed)
         if password is None:
             raise FetchTrouble("sign_in_missing")
         folder = self.staging / feed.feed_id
-        with closing(AskedServer(place, password)) as server:
+        with closing(DavServer(place, password)) as server:
             try:
                 with read_dav(server, task) as seen:
                     yield dav_batches(seen, folder, place.kind, result)

@@ -18,17 +18,18 @@ from pdpp_sources.jmap.jmap_process import JmapProcess, jmap_process
 from personal_server.app.feed_secrets import FeedSecrets
 from personal_server.app.jmap_reading import JmapReading
 from personal_server.app.jmap_sync import JmapSync
-from personal_server.app.jmap_wire import JmapPlace, JmapServer
+from personal_server.app.jmap_wire import JmapServer
 from personal_server.app.mail_batches import MailBatch
 from personal_server.app.mail_ledger import SyncPorts
 from personal_server.app.mail_parts import ENDING, MailParts
 from personal_server.app.mailbox_records import SOURCE, MailboxRecords
+from personal_server.app.web_places import WebPlace
 from personal_server.feeds.feed_runs import FeedImporter, RunResult
 from personal_server.feeds.fetched_batches import NEEDS_OWNER, FetchedBatches, FetchTrouble
 from personal_server.storage.feed_rows import FeedRow
 from personal_server.storage.ports.feed_stores import FeedMailStore, FeedStore
 
-ServerOf = Callable[[JmapPlace, str], JmapServer]
+ServerOf = Callable[[WebPlace, str], JmapServer]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +44,7 @@ class JmapRuns:
     reader: str
     clock: Callable[[], int]
     secrets: FeedSecrets
-    server_of: ServerOf = JmapServer.at
+    server_of: ServerOf = JmapServer
 
     def run(self, feed: FeedRow, *, retries: bool) -> RunResult:
         """Fetch what is new, and follow what changed.  Raises: PutOff."""
@@ -78,11 +79,9 @@ class JmapRuns:
             raise FetchTrouble(trouble.code) from None
 
     @contextmanager
-    def _process(
-        self, feed: FeedRow, result: RunResult
-    ) -> Generator[tuple[JmapProcess, JmapPlace]]:
+    def _process(self, feed: FeedRow, result: RunResult) -> Generator[tuple[JmapProcess, WebPlace]]:
         """What reads the account; the result counts it.  Raises: FetchTrouble, AccountTrouble."""
-        place, password = JmapPlace.of(feed.place), self.secrets.password(feed)
+        place, password = WebPlace.of(feed.kind, feed.place), self.secrets.password(feed)
         if password is None:
             raise FetchTrouble("sign_in_missing")
         with closing(self.server_of(place, password)) as server:

@@ -7,24 +7,27 @@ from __future__ import annotations
 
 from contextlib import closing
 from functools import partial
+from urllib.parse import urlsplit
 
 from pdpp_kernel.errors import InvalidRequest
 from pdpp_sources.account_requests import AccountTrouble
 from pdpp_sources.jmap.jmap_messages import AskMailboxes, BeginJmap, MailboxSeen
 from pdpp_sources.jmap.jmap_process import jmap_process
-from personal_server.app.dav_wire import client_of
+from personal_server.app.asked_server import client_of
 from personal_server.app.jmap_mailboxes import fetched_of, paths_of
-from personal_server.app.jmap_wire import JmapPlace, JmapServer
+from personal_server.app.jmap_wire import JmapServer
 from personal_server.app.mailbox_folders import order_of
+from personal_server.app.web_places import WebPlace
+from personal_server.feeds.feed_kinds import JMAP
 from personal_server.feeds.fetched_batches import FetchTrouble
-from personal_server.feeds.mail_providers import provider_of
+from personal_server.feeds.mail_providers import mail_providers, provider_of
 from personal_server.feeds.wanted_accounts import SeenFolder
 
 LOOK_SECONDS = 10.0
 """In which each request of a look is answered."""
 
 
-def jmap_place(typed: str, user: str | None = None, *, is_token: bool = False) -> JmapPlace:
+def jmap_place(typed: str, user: str | None = None, *, is_token: bool = False) -> WebPlace:
     """Where an account is: at a URL; of an address where its provider has it, with a token, else at
     its domain.
 
@@ -43,8 +46,8 @@ def jmap_place(typed: str, user: str | None = None, *, is_token: bool = False) -
             next_step="Give the name that you sign in with there.",
         )
     try:
-        is_token = is_token or JmapPlace.of(JmapPlace.spelled(url, user, is_token=False)).is_known
-        return JmapPlace.of(JmapPlace.spelled(url, user, is_token=is_token))
+        is_token = is_token or _takes_tokens(WebPlace.typed(JMAP, url, user))
+        return WebPlace.typed(JMAP, url, user, is_token=is_token)
     except FetchTrouble:
         raise InvalidRequest(
             "This is not an https address.",
@@ -54,9 +57,15 @@ def jmap_place(typed: str, user: str | None = None, *, is_token: bool = False) -
         ) from None
 
 
-def mailboxes_at(place: JmapPlace, password: str) -> list[SeenFolder]:
+def _takes_tokens(place: WebPlace) -> bool:
+    """Whether a place is of a provider in the table, where an API token signs in."""
+    jmap = [each.jmap for each in mail_providers().values() if each.jmap is not None]
+    return place.host in {urlsplit(each).hostname for each in jmap}
+
+
+def mailboxes_at(place: WebPlace, password: str) -> list[SeenFolder]:
     """Sign in once and list the mailboxes, those that are fetched first.  Raises: FetchTrouble."""
-    server = JmapServer.at(place, password)
+    server = JmapServer(place, password)
     server.answer_seconds = LOOK_SECONDS
     server.open_client = partial(client_of, LOOK_SECONDS)
     try:

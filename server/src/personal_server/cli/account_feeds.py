@@ -267,7 +267,6 @@ def _add_dav(
     except InvalidRequest as error:
         raise _usage(error, "--user ada@example.org") from None
     feed = new_dav(
-        kind,
         place,
         name=options.name,
         account=options.connection,

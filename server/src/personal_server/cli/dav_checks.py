@@ -13,10 +13,10 @@ from pdpp_sources.reader_process import ReaderProcess, Wanted
 from personal_server.app.dav_batches import DavBatch
 from personal_server.app.dav_ledger import KnownAccount
 from personal_server.app.dav_runs import SOURCES
-from personal_server.app.dav_wire import DavPlace
 from personal_server.app.feed_imports import ImportCommand
 from personal_server.app.feeding import dav_runs, feed_store
 from personal_server.app.stores import Stores
+from personal_server.app.web_places import WebPlace
 from personal_server.cli.feed_checks import (
     MISSING,
     FeedComparison,
@@ -41,7 +41,7 @@ def check_account(
     comparison = RecordComparison.of(stores.records, feed.connection_ids)
     wanted_zone, seen = settings.time_zone or "UTC", set[str]()
     try:
-        place = DavPlace.of(feed.place)
+        place = WebPlace.of(feed.kind, feed.place)
         # the names of collections are those that their records have
         names = known.task(place, 0, lambda _: True).collections
         for each in names.values():

@@ -14,7 +14,6 @@ from pdpp_sources.account_requests import AskServer, NextWords, NoAnswer, Server
 from pdpp_sources.message_frames import receive_message
 
 LARGEST_ITEM_BYTES = 8 * 1024 * 1024
-LARGEST_ANSWER_BYTES = 64 * 1024 * 1024
 _LARGEST_BYTES = 64 * 1024 * 1024
 MISBEHAVES = "dav_misbehaves"
 

@@ -1,4 +1,4 @@
-"""Where the password of a DAV account goes, and where it does not."""
+"""Where the password of an account goes, and where it does not: of a DAV server, as of each."""
 
 from __future__ import annotations
 
@@ -11,8 +11,15 @@ import httpx2
 import pytest
 
 from pdpp_sources.account_requests import AccountTrouble, AskServer
-from pdpp_sources.dav.dav_messages import LARGEST_ANSWER_BYTES
-from personal_server.app.dav_wire import SILENCE_SECONDS, AskedServer, DavPlace, is_related
+from personal_server.app.asked_server import (
+    LARGEST_ANSWER_BYTES,
+    SILENCE_SECONDS,
+    AskedServer,
+    is_related,
+)
+from personal_server.app.dav_wire import DavServer
+from personal_server.app.web_places import WebPlace
+from personal_server.feeds.feed_kinds import CALENDARS
 
 OWN = "caldavs://ada@caldav.example.org/home/"
 PUBLIC, PRIVATE = "93.184.216.34", "10.0.0.7"
@@ -37,7 +44,7 @@ def server_of(asked: list[httpx2.Request], answer: Answer) -> AskedServer:
         return answer(request)
 
     client = httpx2.Client(transport=httpx2.MockTransport(handler))
-    return AskedServer(DavPlace.of(OWN), "s3cret", open_client=lambda: client)
+    return DavServer(WebPlace.of(CALENDARS, OWN), "s3cret", open_client=lambda: client)
 
 
 def leads_to(location: str) -> list[tuple[bytes, bytes]]:
@@ -69,28 +76,6 @@ def refused(server: AskedServer, method: str = "PROPFIND") -> str:
 )
 def test_names_of_one_owner_are_told_from_others(host: str, own: str, *, is_one: bool) -> None:
     assert is_related(host, own) is is_one
-
-
-@pytest.mark.parametrize(
-    "place",
-    [
-        "caldav://ada@dav.example.org/",  # without TLS, elsewhere than on this machine
-        "caldavs://ada:s3cret@dav.example.org/",  # a password where addresses are shown
-        "caldavs://dav.example.org/",
-        "https://ada@dav.example.org/",
-        "caldavs://ada@[::1/",
-        "caldavs://ada@\u00fc.example.org/",
-    ],
-)
-def test_a_place_has_a_user_no_password_and_tls(place: str) -> None:
-    with pytest.raises(AccountTrouble):
-        DavPlace.of(place)
-
-
-def test_a_name_in_letters_of_another_script_is_asked_as_names_are_asked() -> None:
-    place = DavPlace.spelled("caldav", "https://b\u00fccher.example/dav/", "ada")
-    assert place == "caldavs://ada@xn--bcher-kva.example/dav/"
-    assert DavPlace.of(place).host == "xn--bcher-kva.example"
 
 
 @pytest.mark.parametrize(
@@ -204,8 +189,8 @@ def test_an_answer_that_trickles_is_left(beginning: bytes) -> None:
     with listener:
         peer = Thread(target=trickle)
         peer.start()
-        place = DavPlace.of(f"caldav://ada@{host}:{port}/")
-        server = AskedServer(place, "s3cret", answer_seconds=0.1)
+        place = WebPlace.of(CALENDARS, f"caldav://ada@{host}:{port}/")
+        server = DavServer(place, "s3cret", answer_seconds=0.1)
         began = monotonic()
         with pytest.raises(AccountTrouble):
             _all_of(server)

@@ -22,6 +22,7 @@ from personal_server.app import mailbox_watches
 from personal_server.app.fed_records import FedRecords
 from personal_server.app.feed_imports import FOLDER, IMPORTER, ImportCommand
 from personal_server.app.feed_secrets import FeedSecrets
+from personal_server.app.mail_runs import MailRuns
 from personal_server.app.mailbox_records import SOURCE as MAIL
 from personal_server.app.mailbox_records import MailboxRecords
 from personal_server.app.mailbox_runs import MailboxRuns
@@ -42,7 +43,6 @@ from personal_server.storage.sql.care.feeds import SqlFeeds
 if TYPE_CHECKING:
     from personal_server.app.background_tasks import BackgroundTasks
     from personal_server.app.dav_runs import DavRuns
-    from personal_server.app.jmap_runs import JmapRuns
 
 FEEDING_SECONDS = 2.0
 DELETED_AT_ONCE = 200
@@ -80,26 +80,26 @@ def feed_engine(settings: Settings, stores: Stores, importer: ImportCommand) -> 
     return FeedEngine(store, by_kind, accounts, stores.clock, stores.random_bytes, holder, watches)
 
 
-def mailbox_runs(settings: Settings, stores: Stores, importer: ImportCommand) -> MailboxRuns:
-    """What runs the mailboxes of this data directory."""
-    staging, reader = settings.data_dir / FOLDER, version("pdpp-sources")
-    secrets = FeedSecrets.of(stores)
-    mails = SqlFeedMails(stores.database, stores.configuration.subject_id)
-    records = MailboxRecords(mails, _fed_records(stores, MAIL))
-    return MailboxRuns(
-        feed_store(stores), mails, records, importer, staging, reader, stores.clock, secrets
-    )
+def mailbox_runs(settings: Settings, stores: Stores, importer: ImportCommand) -> MailRuns:
+    """What runs the mailboxes of this data directory that speak IMAP."""
+    return _mail_runs(MailboxRuns, settings, stores, importer)
 
 
-def jmap_runs(settings: Settings, stores: Stores, importer: ImportCommand) -> JmapRuns:
+def jmap_runs(settings: Settings, stores: Stores, importer: ImportCommand) -> MailRuns:
     """What runs the JMAP accounts of this data directory."""
     from personal_server.app.jmap_runs import JmapRuns  # noqa: PLC0415 (few have such feeds)
 
+    return _mail_runs(JmapRuns, settings, stores, importer)
+
+
+def _mail_runs(
+    runs: type[MailRuns], settings: Settings, stores: Stores, importer: ImportCommand
+) -> MailRuns:
     staging, reader = settings.data_dir / FOLDER, version("pdpp-sources")
+    secrets = FeedSecrets.of(stores)
     mails = SqlFeedMails(stores.database, stores.configuration.subject_id)
     records = MailboxRecords(mails, _fed_records(stores, MAIL))
-    secrets = FeedSecrets.of(stores)
-    return JmapRuns(
+    return runs(
         feed_store(stores), mails, records, importer, staging, reader, stores.clock, secrets
     )
 

@@ -1,7 +1,5 @@
-"""Runs of mailboxes: mail is fetched over a connection of ours and read as an export is.
+"""Runs of mailboxes over IMAP: mail is fetched over a connection of ours and read as an export is.
 
-Rule: read only towards the account; a mail that was imported is not fetched again; a password is
-tried once, and then the feed waits for its owner.
 Source: docs/contract/feeds.md 10.
 """
 
@@ -10,10 +8,9 @@ from __future__ import annotations
 import shutil
 import socket
 import ssl
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Generator, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from urllib.parse import quote, unquote, urlsplit
 
 from pdpp_kernel.system.timed_connections import cut_after
@@ -22,14 +19,12 @@ from pdpp_sources.mailbox_process import MailboxProcess, WireCount, mailbox_proc
 from personal_server.app.feed_secrets import TOKENS_BEGIN, FeedSecrets
 from personal_server.app.mail_batches import MailBatch
 from personal_server.app.mail_ledger import SyncPorts
-from personal_server.app.mail_parts import ENDING, MailParts
+from personal_server.app.mail_runs import MailRuns
 from personal_server.app.mailbox_reading import MailboxReading
-from personal_server.app.mailbox_records import SOURCE, MailboxRecords
 from personal_server.app.mailbox_sync import MailboxSync
-from personal_server.feeds.feed_runs import FeedImporter, RunResult
-from personal_server.feeds.fetched_batches import NEEDS_OWNER, FetchedBatches, FetchTrouble
+from personal_server.feeds.feed_runs import RunResult
+from personal_server.feeds.fetched_batches import FetchTrouble
 from personal_server.storage.feed_rows import FeedRow
-from personal_server.storage.ports.feed_stores import FeedMailStore, FeedStore
 from personal_server.web.public_addresses import is_loopback
 
 CONNECT_SECONDS = 20.0
@@ -130,46 +125,21 @@ class MailPlace:
 
 
 @dataclass(frozen=True, slots=True)
-class MailboxRuns:
-    """Runs feeds of mailboxes."""
+class MailboxRuns(MailRuns):
+    """Runs feeds of mailboxes over IMAP."""
 
-    store: FeedStore
-    mails: FeedMailStore
-    records: MailboxRecords
-    importer: FeedImporter
-    staging: Path
-    reader: str
-    clock: Callable[[], int]
-    secrets: FeedSecrets
-
-    def run(self, feed: FeedRow, *, retries: bool) -> RunResult:
-        """Fetch what is new, and follow what changed.  Raises: PutOff."""
-        turn = (feed.reached or 0) + 1
-        result = RunResult(reached_ns=turn, is_fetched=True)
-        staged = self.staging / feed.feed_id
-        ports = SyncPorts(
-            self.store,
-            self.mails,
-            self.records,
-            FetchedBatches(self.importer, self.staging, SOURCE),
-            MailParts(self.staging / f"{feed.feed_id}{ENDING}"),
-            staged / "mail",
-            self.reader,
-            self.clock,
-        )
-        try:
-            with self._process(feed, result) as (process, sign_in):
-                MailboxSync(feed, process, ports, result, retries, turn).run(sign_in)
-        except FetchTrouble as trouble:
-            result.code = trouble.code
-        result.needs_owner |= result.code in NEEDS_OWNER
-        return result
+    def look(
+        self, feed: FeedRow, ports: SyncPorts, result: RunResult, turn: int, *, is_asked: bool
+    ) -> None:
+        """Look once; the result counts it.  Raises: FetchTrouble, PutOff."""
+        with self._process(feed, result) as (process, sign_in):
+            MailboxSync(feed, process, ports, result, is_asked, turn).run(sign_in)
 
     @contextmanager
     def fetched(self, feed: FeedRow, result: RunResult) -> Generator[Iterator[MailBatch]]:
         """The whole mailbox in batches.  Raises: FetchTrouble."""
         with self._process(feed, result) as (process, sign_in):
-            reading = MailboxReading(process, self.staging / feed.feed_id / "mail", result)
+            reading = MailboxReading(process, self.staged(feed), result)
             yield reading.batches(sign_in, feed.chosen)
 
     @contextmanager

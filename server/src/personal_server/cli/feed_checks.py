@@ -8,16 +8,14 @@ Source: docs/contract/feeds.md 7.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Protocol
 
 from pdpp_kernel.source_item import SourceRecord
 from pdpp_sources.common.errors import BadRecord, ExportError
 from pdpp_sources.reader_process import ReaderProcess, Wanted
 from personal_server.app.feeding import feed_store
-from personal_server.app.mail_batches import MailBatch
+from personal_server.app.mail_runs import MailRuns
 from personal_server.app.mailbox_records import ATTACHMENTS, MESSAGES, SOURCE
 from personal_server.app.stores import Stores
 from personal_server.cli.known_tables import known_table
@@ -27,27 +25,11 @@ from personal_server.feeds.feed_runs import RunResult
 from personal_server.feeds.fetched_batches import FetchTrouble
 from personal_server.feeds.watched_folders import WHOLE, FolderLayout, FolderTrouble, look_at
 from personal_server.storage.feed_rows import FOLLOW, FeedRow
-from personal_server.storage.ports.feed_stores import FeedMailStore
 from personal_server.storage.ports.whole_store import RecordStore
 
 MISSING, DIFFERING, EXTRA = "missing", "differing", "extra"
 NOT_LACKING = frozenset({ItemState.GONE, EXTRA})
 """The first words of reasons of what the records hold and the place does not."""
-
-
-class MailRuns(Protocol):
-    """Fetches a mailbox whole, and knows which mail is which record."""
-
-    @property
-    def mails(self) -> FeedMailStore:
-        """The mails that the ledger knows."""
-        ...
-
-    def fetched(
-        self, feed: FeedRow, result: RunResult
-    ) -> AbstractContextManager[Iterator[MailBatch]]:
-        """The whole mailbox in batches.  Raises: FetchTrouble."""
-        ...
 
 
 @dataclass(slots=True)

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from personal_server.app.stores import open_stores, write_lost_configuration
+from personal_server.app.data_repairs import write_lost_configuration
+from personal_server.app.stores import open_stores
 from personal_server.configuration_file import read_configuration
 from personal_server.settings import Settings
 from personal_server.upkeep.ownership import DataMismatch

@@ -37,15 +37,13 @@ from personal_server.storage.ports.authorization_store import AuthorizationStore
 from personal_server.storage.ports.disclosure_stores import DisclosureStore
 from personal_server.storage.ports.snapshots import ChangeSignal
 from personal_server.storage.ports.whole_store import RecordStore
-from personal_server.storage.sql.care.faults import DamagedTable
 from personal_server.storage.sql.care.integrity import IntegrityChecks
 from personal_server.storage.sql.care.upkeep import SqlLogs, SqlUpkeepStore
 from personal_server.storage.sql.change_signal import DatabaseSignal
 from personal_server.storage.sql.logs import authorization, disclosures
 from personal_server.storage.sql.store import SqlRecordStore
-from personal_server.storage.sqlite.damage import damaged_tables
 from personal_server.upkeep.logs import ChainedLogs
-from personal_server.upkeep.ownership import DataMismatch, require_own_files, settle_owner
+from personal_server.upkeep.ownership import require_own_files, settle_owner
 
 Clock = Callable[[], int]
 RandomBytes = Callable[[int], bytes]
@@ -147,41 +145,6 @@ def open_stores(
     finally:
         changed.close()
         database.close()
-
-
-def damage_of(settings: Settings) -> list[DamagedTable]:
-    """Damaged pages, as the file shows them without being opened as a store.
-
-    Raises: DataNotOwned, StorageUnavailable.
-    """
-    require_own_files(settings.data_dir)
-    return [] if settings.database_url is not None else damaged_tables(settings.database_path)
-
-
-def write_lost_configuration(settings: Settings) -> None:
-    """Write the `config.toml` that a database has lost.
-
-    Raises: DataMismatch, DataNotOwned, DatabaseTooNew, StorageUnavailable.
-    """
-    require_own_files(settings.data_dir)
-    if read_configuration(settings.data_dir) is not None:
-        raise DataMismatch(
-            "A config.toml exists already.",
-            next_step=(
-                "If config.toml does not belong to the database beside it, move it away first."
-            ),
-        )
-    known = "the owner of the earlier data"
-    database = open_database(settings, serving=False, configured=known)
-    try:
-        owner = SqlUpkeepStore(database).owner()
-    finally:
-        database.close()
-    if owner is None:
-        raise DataMismatch(
-            "The database names no owner; `pdpp serve` starts anew with this database."
-        )
-    write_configuration(settings.data_dir, owner)
 
 
 def command_origin(settings: Settings) -> str:

@@ -9,7 +9,8 @@ import cyclopts
 
 from pdpp_mcp_server.commands.exits import print_json
 from pdpp_mcp_server.commands.tables import console, words
-from personal_server.app.stores import open_stores, write_lost_configuration
+from personal_server.app.data_repairs import write_lost_configuration
+from personal_server.app.stores import open_stores
 from personal_server.cli.server_settings import settings_or_exit
 from personal_server.cli.store import StoreOpener, make_store
 from personal_server.granting.clients import add_introspection_client

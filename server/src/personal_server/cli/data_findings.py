@@ -12,7 +12,8 @@ from functools import partial
 
 from pdpp_kernel.texts import counted
 from pdpp_mcp_server.commands.tables import words
-from personal_server.app.stores import Stores, damage_of, open_stores
+from personal_server.app.data_repairs import damage_of
+from personal_server.app.stores import Stores, open_stores
 from personal_server.cli.findings import HINT, Finding, good, wrong
 from personal_server.cli.kept_data import require_kept
 from personal_server.granting.retention import UNREFERENCED_BLOB_NS

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from pdpp_kernel.errors import StorageUnavailable
-from personal_server.app.stores import open_stores, write_lost_configuration
+from personal_server.app.data_repairs import write_lost_configuration
+from personal_server.app.stores import open_stores
 from personal_server.collecting.declarations import declare
 from personal_server.settings import Settings
 from personal_server.storage.sqlite.database import SqliteDatabase

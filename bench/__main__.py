@@ -18,7 +18,7 @@ from bench.clients import HostedCaller, RestCaller, StdioCaller
 from bench.filling import Filled, fill
 from bench.operations import Read, fan_in, reads_of
 from bench.plot import plot
-from bench.report import Comparison, Figure, ReadRow, Report
+from bench.report import Comparison, Figure, ReadRow, Report, with_section
 from bench.site import STORES, Running, Site, database
 from bench.timing import Timing, time_calls
 
@@ -149,14 +149,9 @@ def write(report: Report) -> None:
 
 
 def replace_section(heading: str, section: str) -> None:
-    """Put a section into docs/performance.md in place of the one that begins alike, else last."""
+    """Put a section into docs/performance.md, as `with_section` says."""
     page = DOCS / "performance.md"
-    head, *bodies = page.read_text(encoding="utf-8").split("\n## ")
-    sections = [f"## {body}".rstrip() for body in bodies]
-    places = [n for n, kept in enumerate(sections) if kept.startswith(heading)]
-    place = places[0] if places else len(sections)
-    sections[place : place + 1] = [section.rstrip()]
-    page.write_text("\n\n".join([head.rstrip(), *sections]) + "\n", encoding="utf-8")
+    page.write_text(with_section(page.read_text(encoding="utf-8"), heading, section), "utf-8")
 
 
 def _options() -> argparse.Namespace:

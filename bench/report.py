@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -159,6 +160,21 @@ class Comparison:
     @property
     def _title(self) -> str:
         return f"{self.large.records:,} records / {self.small.records:,} records, medians"
+
+
+def with_section(page: str, heading: str, section: str) -> str:
+    """A page with a section in place of the one of that heading, with a date or without.
+
+    In: `## Sizes`, a section that begins so, and a page that has none. Out: the page with the
+    section before its last one, which says what misses its bound.
+    """
+    head, *bodies = page.split("\n## ")
+    sections = [f"## {body}".rstrip() for body in bodies]
+    titles = [kept.partition("\n")[0] for kept in sections]
+    alike = [n for n, title in enumerate(titles) if re.sub(r", \S+$", "", title) == heading]
+    place = alike[0] if alike else len(sections) - 1
+    sections[place : place + len(alike[:1])] = [section.rstrip()]
+    return "\n\n".join([head.rstrip(), *sections]) + "\n"
 
 
 def _cell(timing: Timing | None) -> str:

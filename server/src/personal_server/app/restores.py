@@ -60,6 +60,7 @@ from personal_server.upkeep.ledger import Entry, add_to_ledger, read_ledger
 from personal_server.upkeep.sealing import is_sealed
 
 _PLAIN = re.compile(r"[A-Za-z0-9_+/-]+")
+"""What an owner's id, a zone or a language is written with: no sign means anything in the file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +113,9 @@ def restore_backup(
         _refuse_code(files / DATABASE)
         unpacked = replace(settings, data_dir=files, database_url=None)
         (files / DATABASE).rename(unpacked.database_path)
-        clients = _clients_in(files, is_proven=bool(signer))
+        clients = _clients_in(files)
+        if not signer:
+            _leave_out_clients(files)
         revived = _revive(unpacked, path, manifest, ledger, is_proven=bool(signer))
         restored = replace(
             revived,
@@ -183,25 +186,33 @@ def _leave_out_credentials(writer: AuthorizationWriter) -> None:
     writer.change(OwnerRow, [OwnerRow.password_hash.to(None)])
     writer.delete(PasskeyRow)
     writer.delete(IntrospectionClientRow)
-    for told in (SubscriptionRow, EventRow):  # where the server calls, by itself
-        writer.delete(told)
+    for calling in (SubscriptionRow, EventRow):  # where the server calls, by itself
+        writer.delete(calling)
 
 
-def _clients_in(files: Path, *, is_proven: bool) -> int:
+def _clients_in(files: Path) -> int:
     """How many clients the configuration sets up, which the consent page says of them.
 
-    One of unknown origin is written anew, with what is none.  Raises: StorageUnavailable.
+    Raises: StorageUnavailable.
     """
     found = read_configuration(files)
-    if found is None or is_proven:
-        return 0 if found is None else len(client_tables(found))
+    return 0 if found is None else len(client_tables(found))
+
+
+def _leave_out_clients(files: Path) -> None:
+    """Write the configuration anew, with its owner, time zone and language alone.
+
+    Raises: BackupRefused, StorageUnavailable.
+    """
+    found = read_configuration(files)
+    if found is None:
+        return
     if not _PLAIN.fullmatch(found.subject_id):
         raise _tampered()
     kept = {"time_zone": found.time_zone, "language": found.language}
     configuration_path(files).unlink()
     write_configuration(files, found.subject_id)
     keep_values(files, {name: text for name, text in kept.items() if _PLAIN.fullmatch(text or "")})
-    return len(client_tables(found))
 
 
 def _refuse_code(database: Path) -> None:

@@ -41,22 +41,22 @@ def known_table(store: RecordStore, seen: SeenReading, facts: Data) -> KnownTabl
     digest = facts.get("sha256")
     for table in tables:
         if digest and digest in digests_of(store, table.connector_key):
-            return with_keys(store, table)
+            return _with_keys(store, table)
     full_key = table_key(seen.full_name)
     same_name = [each for each in tables if each.connector_key == full_key]
     if same_name:
-        return with_keys(store, same_name[0])
+        return _with_keys(store, same_name[0])
     family = family_name(seen.full_name)
     of_family = [each for each in tables if family_name(each.name) == family]
     for table in of_family:
         if _are_alike(table, columns):
-            return with_keys(store, table)
+            return _with_keys(store, table)
     if of_family and seen.full_name != family:
         return KnownTable(full_key, seen.full_name)
     return None
 
 
-def with_keys(store: RecordStore, table: KnownTable) -> KnownTable:
+def _with_keys(store: RecordStore, table: KnownTable) -> KnownTable:
     """The table with what names its rows, as those that are stored show."""
     keys: dict[str, str] = {}
     key = table.connector_key

@@ -11,7 +11,6 @@ from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from types import MappingProxyType
 
 from pdpp_kernel.errors import PersonalServerError
 from pdpp_kernel.source_declaration import OWN_FILE_PREFIX, SourceDeclaration
@@ -50,7 +49,6 @@ from personal_server.storage.ports.whole_store import RecordStore
 
 ShowPlace = Callable[[int], None]
 EXAMPLE_ZONE = "Europe/Berlin"
-NO_CHANGES: Mapping[tuple[str, str], str] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +192,7 @@ class _PathImport:
             return
         words().print(plain(f"{self._name}: {_heading(reading)}"))
         if self.path.name not in reading.seen.files:
-            indented(f"reads {_named(reading.seen.files)}", 2, words())
+            indented(f"reads {_first_of(reading.seen.files)}", 2, words())
         try:
             self.command.done.reports.append(self._report(reading, contents))
         except ExportError as error:
@@ -214,7 +212,7 @@ class _PathImport:
             declaration = parse_declaration(reading.seen.declaration)
             with progress(reading.seen.begins_at, contents.total_bytes) as show_place:
                 tally = survey(reading, declaration, show_place)
-            return self._finished(reading, contents, tally, None, {})
+            return self._finished(reading, contents, tally, None, {}, {})
         with opener() as ports:
             changed, known = dict[tuple[str, str], str](), None
             if reading.seen.full_name and (
@@ -285,7 +283,7 @@ class _PathImport:
         tally: ImportTally,
         target: Data | None,
         receipt: Data,
-        changed: Mapping[tuple[str, str], str] = NO_CHANGES,
+        changed: Mapping[tuple[str, str], str],
     ) -> Data:
         refused, stored = contents.refused, target is not None
         if not self.command.as_json:
@@ -324,7 +322,7 @@ def _heading(reading: ProcessReading) -> str:
     return why if why.startswith(title) else f"{title} ({why})"
 
 
-def _named(names: Sequence[str]) -> str:
+def _first_of(names: Sequence[str]) -> str:
     """The first of some files, and how many more there are."""
     beyond = len(names) - SHOWN_EXAMPLES
     more = f" and {beyond:,} more" if beyond > 0 else ""

@@ -2,7 +2,7 @@
 
 An import deletes nothing by itself: a narrower file is no reason to. But a row without a key is
 known by its content, so an edited one would stay beside its successor unseen. What a file lacks is
-counted, and deleted where the owner says that the file is the whole.
+counted, and deleted where the owner says that the file is the whole, or the account got no other.
 """
 
 from __future__ import annotations

@@ -114,7 +114,7 @@ class BlobStore(Protocol):
     def receive_blobs(
         self, connection_id: str, blobs: Iterable[IncomingBlob], now_ns: int
     ) -> list[tuple[BlobUpload, bool]]:
-        """The same of several, at the cost of one, but for those that are known to be held.
+        """The same of several, at the cost of one; those known to be held are left out of the list.
 
         Raises: as of one; some may be kept then.
         """

@@ -97,7 +97,11 @@ def _sharing(path: Path) -> list[str]:
 
 
 def _parsed(statement: str) -> Statement:
-    """A statement of ours; columns that later versions added stand in the order they came."""
+    """A statement of ours; columns that later versions added stand in the order they came.
+
+    In: `CREATE TABLE t (b TEXT, a TEXT) STRICT`. Out: `"CREATE TABLE t "`, `("a TEXT", "b TEXT")`
+    and `") STRICT"`.
+    """
     text = " ".join(statement.split())
     begin, end = text.find("("), text.rfind(")")
     depth, part, parts = 0, "", list[str]()

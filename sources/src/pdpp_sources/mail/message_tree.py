@@ -14,7 +14,7 @@ from email import message_from_bytes
 from email.message import Message
 from email.policy import compat32
 
-# The head of a message, whose lines end as they should; each is a step that is kept.
+# The head of a message, whose lines end as they should; matching keeps a step for each of them.
 _HEAD = re.compile(r"(?:[!-9;-~]+:[^\r\n]*\r?\n(?:[ \t][^\r\n]*\r?\n)*)*")
 _LONGEST_HEAD = 128 * 1024
 _HEADER = re.compile(r"([^:]+):([^\r\n]*)((?:\r?\n[ \t][^\r\n]*)*)\r?\n")
@@ -27,7 +27,7 @@ _BOUNDARY_CHARS = 200
 
 
 class ReadMessage(Message):
-    """A message whose headers are looked up, not looked for; none is added or taken away."""
+    """A message that keeps its headers by name, too; none may be added or taken away."""
 
     def __init__(self) -> None:
         super().__init__(policy=compat32)
@@ -95,6 +95,11 @@ def _parsed(text: str, depth: int) -> Message:
 
 
 def _read_parts(message: Message, body: str, depth: int) -> None:
+    """Attach what lies between two boundaries each.  Raises: _Irregular.
+
+    In: the lines `x`, `--b`, `A: 1`, none, `y`, `--b--`. Out: the preamble `x`, and a part with the
+    text `y`.
+    """
     boundary = message.get_boundary()
     is_digest = message.get_content_subtype() == "digest"  # whose parts have another type
     if not boundary or len(boundary) > _BOUNDARY_CHARS or is_digest or depth >= _MOST_DEPTH:

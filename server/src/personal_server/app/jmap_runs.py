@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from pdpp_sources.account_requests import AccountTrouble
 from pdpp_sources.jmap.jmap_process import JmapProcess, jmap_process
+from personal_server.app.jmap_look import JmapLook
 from personal_server.app.jmap_reading import JmapReading
 from personal_server.app.jmap_sync import JmapSync
 from personal_server.app.jmap_wire import JmapServer
@@ -33,7 +34,7 @@ class JmapRuns(MailRuns):
     ) -> None:
         """Look once; the result counts it.  Raises: FetchTrouble, AccountTrouble, PutOff."""
         with self._process(feed, result) as (process, place):
-            JmapSync(feed, process, ports, result, is_asked, turn).run(place.url)
+            JmapSync(JmapLook(feed, process, ports, result, is_asked, turn)).run(place.url)
 
     @contextmanager
     def fetched(self, feed: FeedRow, result: RunResult) -> Generator[Iterator[MailBatch]]:

@@ -24,7 +24,7 @@ from personal_server.app.dav_records import DavRecords, ItemRecords, lonely, rea
 from personal_server.app.dav_wire import DavServer
 from personal_server.app.feed_secrets import FeedSecrets
 from personal_server.app.web_places import WebPlace
-from personal_server.feeds.feed_kinds import ADDRESS_BOOKS, CALENDARS
+from personal_server.feeds.feed_kinds import SOURCES
 from personal_server.feeds.feed_ledger import CHANGED, NEW, ItemState
 from personal_server.feeds.feed_runs import FeedImporter, RunResult
 from personal_server.feeds.fetched_batches import (
@@ -36,8 +36,6 @@ from personal_server.storage.feed_rows import FOLLOW, FeedItemRow, FeedRow
 from personal_server.storage.ports.feed_stores import FeedStore
 
 USUAL_EVERY_SECONDS = 300
-SOURCES = {CALENDARS: "calendar", ADDRESS_BOOKS: "contacts"}
-"""Whose readers read what was fetched."""
 FEW_GONE = 20
 EMPTIED, UNREAD = "account_emptied", "item_unread"
 

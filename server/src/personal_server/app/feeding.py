@@ -31,7 +31,7 @@ from personal_server.app.stores import Stores
 from personal_server.domain.connection import ConnectionStatus
 from personal_server.domain.stored import CollectionRun, RunStatus
 from personal_server.feeds.feed_engine import FeedEngine, FeedRuns
-from personal_server.feeds.feed_kinds import DAV_KINDS, FOLDER_KIND, JMAP, MAILBOX
+from personal_server.feeds.feed_kinds import DAV_KINDS, FOLDER_KIND, JMAP, MAILBOX, SOURCES
 from personal_server.feeds.feed_runs import FolderRuns, RunResult
 from personal_server.feeds.feed_watches import FeedWatches
 from personal_server.settings import Settings
@@ -107,13 +107,12 @@ def _mail_runs(
 def dav_runs(settings: Settings, stores: Stores, importer: ImportCommand) -> DavRuns:
     """What runs the calendars and address books of this data directory."""
     from personal_server.app.dav_records import DavRecords  # noqa: PLC0415 (few have such feeds)
-    from personal_server.app.dav_runs import SOURCES, DavRuns  # noqa: PLC0415
+    from personal_server.app.dav_runs import DavRuns  # noqa: PLC0415
 
     staging, reader = settings.data_dir / FOLDER, version("pdpp-sources")
     secrets = FeedSecrets.of(stores)
     records = {
-        kind: DavRecords(_fed_records(stores, source), stores.clock)
-        for kind, source in SOURCES.items()
+        kind: DavRecords(_fed_records(stores, SOURCES[kind]), stores.clock) for kind in DAV_KINDS
     }
     return DavRuns(feed_store(stores), records, importer, staging, reader, stores.clock, secrets)
 

@@ -18,7 +18,8 @@ from personal_server.app.feed_secrets import FeedSecrets
 from personal_server.app.mail_batches import MailBatch
 from personal_server.app.mail_ledger import SyncPorts
 from personal_server.app.mail_parts import ENDING, MailParts
-from personal_server.app.mailbox_records import SOURCE, MailboxRecords
+from personal_server.app.mailbox_records import MailboxRecords
+from personal_server.feeds.feed_kinds import SOURCES
 from personal_server.feeds.feed_runs import FeedImporter, RunResult
 from personal_server.feeds.fetched_batches import NEEDS_OWNER, FetchedBatches, FetchTrouble
 from personal_server.storage.feed_rows import FeedRow
@@ -46,7 +47,7 @@ class MailRuns(ABC):
             self.store,
             self.mails,
             self.records,
-            FetchedBatches(self.importer, self.staging, SOURCE),
+            FetchedBatches(self.importer, self.staging, SOURCES[feed.kind]),
             MailParts(self.staging / f"{feed.feed_id}{ENDING}"),
             self.staged(feed),
             self.reader,

@@ -16,12 +16,13 @@ from pdpp_kernel.mail_labels import labels_data
 from personal_server.app.fed_records import FedRecords
 from personal_server.app.mail_batches import folder_file_name
 from personal_server.app.mailbox_folders import order_of
+from personal_server.feeds.feed_kinds import MAILBOX, SOURCES
 from personal_server.storage.feed_rows import FeedMailRow
 from personal_server.storage.ports.feed_stores import FeedMailStore
 
 CHANGED_AT_ONCE = 200
 NO_NAMES: Mapping[str, str] = MappingProxyType({})
-SOURCE, MESSAGES, ATTACHMENTS = "mail", "messages", "attachments"
+SOURCE, MESSAGES, ATTACHMENTS = SOURCES[MAILBOX], "messages", "attachments"
 
 
 @dataclass(frozen=True, slots=True)

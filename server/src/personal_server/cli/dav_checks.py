@@ -12,7 +12,6 @@ from pdpp_sources.dav.dav_messages import DavTask
 from pdpp_sources.reader_process import ReaderProcess, Wanted
 from personal_server.app.dav_batches import DavBatch
 from personal_server.app.dav_ledger import KnownAccount
-from personal_server.app.dav_runs import SOURCES
 from personal_server.app.feed_imports import ImportCommand
 from personal_server.app.feeding import dav_runs, feed_store
 from personal_server.app.stores import Stores
@@ -23,6 +22,7 @@ from personal_server.cli.feed_checks import (
     records_of,
 )
 from personal_server.cli.record_comparison import RecordComparison
+from personal_server.feeds.feed_kinds import SOURCES
 from personal_server.feeds.feed_ledger import CHANGED, NEW, Difference, ItemState
 from personal_server.feeds.feed_runs import RunResult
 from personal_server.feeds.fetched_batches import FetchTrouble

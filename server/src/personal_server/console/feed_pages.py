@@ -17,7 +17,7 @@ from personal_server.console.feed_views import FeedList, FeedRunner, view_of_fee
 from personal_server.console.pages import Templates
 from personal_server.console.session import PageRequest, PageRoute
 from personal_server.domain.connection import Connection, ConnectionStatus
-from personal_server.feeds.feed_kinds import ADDRESS_BOOKS, CALENDARS, JMAP, MAIL_KINDS, MAILBOX
+from personal_server.feeds.feed_kinds import ADDRESS_BOOKS, CALENDARS, MAIL_KINDS, MAILBOX, SOURCES
 from personal_server.feeds.feed_sentences import UNCLEAR
 from personal_server.feeds.feed_states import SIGN_IN_REFUSED, FeedState
 from personal_server.feeds.mail_providers import Password, mail_providers
@@ -53,7 +53,6 @@ WHOSE = message(
     "You have accounts that may hold the same records. Choose the account that this fills."
 )
 _OF_SIGN_INS = frozenset({SIGN_IN_REFUSED, "sign_in_missing", "sign_in_ended"})
-_SOURCES = {MAILBOX: "mail", JMAP: "mail", CALENDARS: "calendar", ADDRESS_BOOKS: "contacts"}
 PASSWORDS: Mapping[Password, Text] = {
     Password.APP: message("needs an app password"),
     Password.OWN: message("takes the password of the account, or an app password"),
@@ -250,7 +249,7 @@ class FeedPages:
 
     def _accounts(self, feed: FeedRow) -> list[Connection]:
         """Those of the source that reads what the feed fetches."""
-        source = _SOURCES.get(feed.kind)
+        source = SOURCES.get(feed.kind)
         return [
             each
             for each in self.catalogs().connections

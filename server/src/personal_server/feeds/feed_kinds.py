@@ -6,6 +6,8 @@ Source: docs/contract/feeds.md 2.
 
 from __future__ import annotations
 
+from types import MappingProxyType
+
 from personal_server.storage import feed_rows
 
 FOLDER_KIND = feed_rows.FOLDER_KIND
@@ -14,3 +16,7 @@ JMAP = "jmap"
 MAIL_KINDS = (MAILBOX, JMAP)
 DAV_KINDS = CALENDARS, ADDRESS_BOOKS = "caldav", "carddav"
 ACCOUNT_KINDS = (*MAIL_KINDS, *DAV_KINDS)
+SOURCES = MappingProxyType(
+    {MAILBOX: "mail", JMAP: "mail", CALENDARS: "calendar", ADDRESS_BOOKS: "contacts"}
+)
+"""Whose reader reads what was fetched of an account."""

@@ -29,11 +29,10 @@ class Password(StrEnum):
 class MailProvider:
     """A provider.
 
-    Shapes: `imap` is a host with TLS at port 993, `caldav`, `carddav` and `jmap` are URLs (of
-        the last with an API token),
-        `jmap_beside` is another name under which mails are handed out; `user` is
-        `local` where the name to sign in with is what stands before the @ of an address; `help`
-        is the provider's own page on passwords for programs.
+    Shapes: `imap` is a host with TLS at port 993; `caldav`, `carddav` and `jmap` are URLs, the last
+        of which takes an API token; `jmap_beside` is another name under which mails are handed out
+        there; `user` is `local` where the name to sign in with is what stands before the @ of an
+        address; `help` is the provider's own page on passwords for programs.
     """
 
     name: str

@@ -34,6 +34,7 @@ from personal_server.settings import Settings
 from personal_server.storage.feed_rows import FOLLOW, FeedRow
 from server.tests.app.importing_here import ImportHere
 from server.tests.app.test_feeding import Fed, a_mail, aged, an_mbox
+from server.tests.app.test_mailbox_runs import again
 from server.tests.cli.import_machine import shared_reader
 from server.tests.feeds.test_feed_states import a_feed
 from tests.cyrus import CyrusServer, cyrus_server, needs_cyrus
@@ -65,13 +66,6 @@ def feed_of(settings: Settings) -> Iterator[FeedOf]:
 def cyrus() -> Iterator[CyrusServer]:
     with cyrus_server() as found:
         yield found
-
-
-def again(fed: Fed) -> None:
-    """The feed is due, whatever ended the last run."""
-    feed_store(fed.stores).change_feed(
-        fed.feed_id, lambda feed: replace(feed, state="waiting", holder=None)
-    )
 
 
 def by_itself(fed: Fed) -> RunResult:

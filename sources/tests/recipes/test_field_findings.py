@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pdpp_kernel.source_item import Skipped, SourceRecord
-from sources.tests.specimens.own_recipe import EXPORT, RECIPE, read, told
+from sources.tests.specimens.own_recipe import EPISODES, EXPORT, RECIPE, read, told
 
 
 def test_a_field_without_a_value_in_any_row_is_told_once(tmp_path: Path) -> None:
@@ -42,3 +42,33 @@ def test_days_of_either_order_are_told_to_need_one(tmp_path: Path) -> None:
     items = read(RECIPE.replace(', format = "milliseconds"', ""), files, tmp_path)
     reasons = [i.reason for i in items if isinstance(i, Skipped) and i.code == "no_value"]
     assert [("by-column" in reason) for reason in reasons] == [True]
+
+
+INNER = """
+[[stream]]
+name = "payments"
+label = "Payments"
+detail = "What was paid in an episode."
+within = "listens"
+rows = "/payments"
+fields = { paid = { is = "amount", unit = "EUR" } }
+"""
+
+
+@pytest.mark.parametrize(
+    ("rows", "told_of"),
+    [("/payments", []), ("/payment", [("no_rows", "payments")])],
+)
+def test_a_stream_within_another_whose_place_no_row_has_is_told(
+    rows: str, told_of: list[tuple[str, str]], tmp_path: Path
+) -> None:
+    episodes = json.dumps({"episodes": [EPISODES[0] | {"payments": [{"paid": 1}]}]}).encode()
+    files = EXPORT | {"history.json": episodes}
+    items = read(RECIPE + INNER.replace("/payments", rows), files, tmp_path)
+    assert told(items) == told_of
+
+
+def test_a_stream_within_another_whose_lists_are_empty_is_told_nothing(tmp_path: Path) -> None:
+    episodes = json.dumps({"episodes": [EPISODES[0] | {"payments": []}, EPISODES[1]]}).encode()
+    items = read(RECIPE + INNER, EXPORT | {"history.json": episodes}, tmp_path)
+    assert told(items) == []

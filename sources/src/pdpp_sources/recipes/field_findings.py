@@ -1,6 +1,7 @@
-"""What is found of the fields of a recipe while its rows are read: values of none, unreadable ones.
+"""What is found of a recipe while its rows are read: fields and streams within others that have
+none, values that cannot be read.
 
-Rule: each field is named once, with how many rows it concerns and what may mend the recipe; never a
+Rule: each is named once, with how many rows it concerns and what may mend the recipe; never a
 value.
 """
 
@@ -38,10 +39,15 @@ class FieldFindings:
         self._rows = Counter[str]()
         self._valued = Counter[tuple[str, str]]()
         self._unreadable: dict[tuple[str, str], _Unreadable] = {}
+        self._placed = set[str]()
 
     def row(self, stream: RecipeStream) -> None:
         """Count a row of a stream."""
         self._rows[stream.name] += 1
+
+    def placed(self, inner: RecipeStream) -> None:
+        """Note that a row has the place where the rows of a stream within it stand."""
+        self._placed.add(inner.name)
 
     def valued(self, stream: RecipeStream, column: RecipeField) -> None:
         """Count a row that has something at the place of a field."""
@@ -83,9 +89,23 @@ class FieldFindings:
                 )
             yield Skipped(found.where, "no_value", reason, place)
         for stream in self._recipe.streams if names_empty else ():
+            yield from self._rowless(stream, place)
             for column in stream.fields if self._rows[stream.name] else ():
                 if not self._valued[stream.name, column.name]:
                     yield self._empty(stream, column, place)
+
+    def _rowless(self, stream: RecipeStream, place: int) -> Iterator[Skipped]:
+        """A report of a stream within another, whose place no row of that one has."""
+        if stream.within is None or not self._rows[stream.within]:
+            return
+        if stream.name not in self._placed:
+            reason = message(
+                "%(stream)s: nothing stands at `rows` (%(place)s) in any row of %(outer)s",
+                stream=stream.name,
+                place=stream.rows,
+                outer=stream.within,
+            )
+            yield Skipped(stream.name, "no_rows", reason, place)
 
     def _empty(self, stream: RecipeStream, column: RecipeField, place: int) -> Skipped:
         reason = message(

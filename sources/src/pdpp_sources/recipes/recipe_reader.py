@@ -206,14 +206,22 @@ class _Records:
         else:
             yield from self._files.with_file(record, stream.file, values)
         for inner in self._recipe.inside(stream):
-            for entry in _entries(value_at(values, (inner.rows,))):
-                if not _takes(inner, entry):
-                    yield _of_no_stream(row)
-                    continue
-                try:
-                    yield from self._records(inner, row, entry, key)
-                except BadRecord as bad:  # it costs itself, not the row that it stands in
-                    yield Skipped(row.where, bad.code, bad.reason, row.position)
+            yield from self._records_within(inner, row, values, key)
+
+    def _records_within(
+        self, inner: RecipeStream, row: RecipeRow, values: Data, parent: str
+    ) -> Iterator[SourceItem]:
+        """The records of a stream whose rows stand in a row of another."""
+        if has_place(values, (inner.rows,)):
+            self._findings.placed(inner)
+        for entry in _entries(value_at(values, (inner.rows,))):
+            if not _takes(inner, entry):
+                yield _of_no_stream(row)
+                continue
+            try:
+                yield from self._records(inner, row, entry, parent)
+            except BadRecord as bad:  # it costs itself, not the row that it stands in
+                yield Skipped(row.where, bad.code, bad.reason, row.position)
 
     def _key(self, stream: RecipeStream, row: RecipeRow, values: Data, parent: str | None) -> str:
         """What names a record: its key, else what it holds and how many like it came before.

@@ -68,10 +68,10 @@ class FixedZone:
         """See the port."""
         return self._machine
 
-    def ask(self, default: str) -> str:
+    def ask(self, default: str) -> str | None:
         """See the port."""
         self.asked += 1
-        return self._answer or default
+        return self._answer
 
     def keep(self, name: str) -> None:
         """See the port."""

@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -142,9 +143,9 @@ def import_command(
         connection
             The account to import into, by name; a new name makes a new account.
         zone
-            The time zone of times without a zone, such as Europe/Rome. The first import saves this
-            zone for later imports. Default: your answer in a terminal, else the zone of this
-            machine.
+            The time zone of times without a zone, such as Europe/Rome, here and in later imports
+            of this account. Default: that of the account, else yours. The first import with such
+            times saves yours: this zone, your answer in a terminal, or that of this machine.
         dry_run
             Read and check everything, but store nothing.
         json
@@ -167,7 +168,7 @@ def import_command(
         within, ask, is_fed = program.within, program.ask, program.fed
         if options.replace:
             check_replace(yes=options.yes, dry_run=dry_run)
-        chosen = zone_for(zone, owner_zone, may_ask=not (json or dry_run))
+        chosen, is_answer = zone_for(zone, owner_zone, may_ask=not (json or dry_run))
         # a feed names the very folder: a link that took its place meanwhile is not followed
         root = within and (within.absolute() if is_fed else within.resolve())
         wanted = Wanted(
@@ -175,8 +176,9 @@ def import_command(
         )
         is_plain = (connection, zone) == (None,) * 2 and options == TableOptions()
         is_plain = is_plain and form == FormatOptions()
-        is_first = not dry_run and owner_zone.known() is None
-        opener = None if dry_run else _keeping(chosen, owner_zone, open_ports, is_fed)
+        were_empty = list[bool]()
+        keep = partial(owner_zone.keep, chosen) if is_answer else None
+        opener = None if dry_run else _noting(were_empty, open_ports, is_fed, keep)
         with open_reader() as reader:
             _check_reader(reader, None if form.recipe else form.as_)
             at_terminal = sys.stdin.isatty() and not json
@@ -189,12 +191,17 @@ def import_command(
                 opener,
                 as_json=json,
                 is_plain=is_plain,
+                names_zone=zone is not None,
                 replaces=options.replace,
                 yes=options.yes,
                 belongs=belongs,
                 lists=program.lists,
             )
             done = run.each(whole_exports(archives_first(paths)))
+        is_used = any(r["times_without_zone"] and r["time_zone"] == chosen for r in done.reports)
+        if is_used and not dry_run and owner_zone.known() is None:
+            owner_zone.keep(chosen)
+            words().print(f"  {chosen} is now your time zone, also for later imports.")
         if json:
             report = done.as_json()
             if ask:
@@ -203,23 +210,28 @@ def import_command(
 
                 report = with_texts(report)
             print_json(report)
-        elif is_first and any(report["connection"] for report in done.reports):
+        elif were_empty[:1] == [True] and any(report["connection"] for report in done.reports):
             words().print(FIRST_STEPS)
         return done.exit_code
 
     return import_exports
 
 
-def _keeping(
-    zone: str, owner_zone: OwnerZone, open_ports: ImportOpener, is_fed: bool
+def _noting(
+    were_empty: list[bool],
+    open_ports: ImportOpener,
+    is_fed: bool,
+    keep_answer: Callable[[], None] | None,
 ) -> ImportOpener:
-    """Opens the store, and keeps the zone that its records are the first to be read in."""
+    """Opens the store, keeps an answer beside it, and notes each time whether it has no account."""
 
     @contextmanager
     def opened() -> Generator[ImportPorts]:
         with open_ports() as ports:
-            if owner_zone.known() is None:
-                owner_zone.keep(zone)
+            with ports.store.snapshot() as snapshot:
+                were_empty.append(not list(snapshot.connections()))
+            if keep_answer is not None:
+                keep_answer()
             yield replace(ports, is_fed=is_fed)
 
     return opened

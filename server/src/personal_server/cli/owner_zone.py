@@ -1,6 +1,7 @@
 """The owner's time zone, in which times are read that name none: asked for once, then kept.
 
 Rule: it stays the same wherever the machine travels, so that the same export says the same again.
+It is kept once a time was read in it, or as soon as the owner answers.
 """
 
 from __future__ import annotations
@@ -12,7 +13,6 @@ from zoneinfo import ZoneInfo, available_timezones
 from tzlocal import get_localzone_name
 
 from pdpp_mcp_server.commands.failures_shown import CommandError
-from pdpp_mcp_server.commands.tables import words
 from personal_server.cli.server_settings import settings_or_exit
 from personal_server.configuration_file import keep_time_zone, read_configuration
 
@@ -28,8 +28,8 @@ class OwnerZone(Protocol):
         """That of this machine."""
         ...
 
-    def ask(self, default: str) -> str:
-        """What the owner answers; the default where nobody can be asked."""
+    def ask(self, default: str) -> str | None:
+        """What the owner answers; None where nobody can be asked."""
         ...
 
     def keep(self, name: str) -> None:
@@ -55,33 +55,26 @@ class ConfiguredZone:
         except (CommandError, LookupError, ValueError, OSError):
             return "UTC"
 
-    def ask(self, default: str) -> str:
+    def ask(self, default: str) -> str | None:
         """On a terminal only."""
-        if not (sys.stdin.isatty() and words().is_terminal):
-            return default
-        say = words().print
-        say("What is your time zone (for example Europe/Rome)?")
-        say("The time zone is used for times in your files that have no zone.")
-        while True:
-            say(f"Press Enter for {default}: ", markup=False, end="")
-            answer = sys.stdin.readline().strip() or default
-            if zone := zone_meant(answer):
-                return zone
-            say("No time zone has this name. Write the time zone like Europe/Rome.")
+        if not sys.stdin.isatty():
+            return None
+        from personal_server.cli.zone_question import asked_zone  # noqa: PLC0415 (at a terminal)
+
+        return asked_zone(default)
 
     def keep(self, name: str) -> None:
         """In `config.toml`, once the data directory has one."""
         keep_time_zone(settings_or_exit().data_dir, name)
 
 
-def zone_for(zone_name: str | None, owner: OwnerZone, *, may_ask: bool) -> str:
-    """The zone of one import: the one given, the one known, or the answer. Raises: CommandError."""
-    if zone_name is not None:
-        return zone_named(zone_name)
-    zone = owner.known()
+def zone_for(zone_name: str | None, owner: OwnerZone, *, may_ask: bool) -> tuple[str, bool]:
+    """The zone of one import, and whether the owner just answered it. Raises: CommandError."""
+    zone = owner.known() if zone_name is None else zone_name
     if zone is not None:
-        return zone_named(zone)
-    return zone_named(owner.ask(owner.machine()) if may_ask else owner.machine())
+        return zone_named(zone), False
+    answer = owner.ask(owner.machine()) if may_ask else None
+    return zone_named(answer or owner.machine()), answer is not None
 
 
 def zone_named(name: str) -> str:

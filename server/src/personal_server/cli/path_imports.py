@@ -55,7 +55,8 @@ EXAMPLE_ZONE = "Europe/Berlin"
 class PathImports:
     """The import of one path after the other; without ports they are only read and checked.
 
-    Shapes: `is_plain` where nothing was chosen, which an own export needs; `replaces` where the
+    Shapes: `is_plain` where nothing was chosen, which an own export needs; `names_zone` where
+        the zone was; `replaces` where the
         file is the whole of a table, and `yes` where what it lacks goes without a question.
     """
 
@@ -65,6 +66,7 @@ class PathImports:
     open_ports: ImportOpener | None
     as_json: bool = field(kw_only=True)
     is_plain: bool = field(kw_only=True)
+    names_zone: bool = field(kw_only=True)
     replaces: bool = field(kw_only=True)
     yes: bool = field(kw_only=True)
     belongs: Belongs | None = field(kw_only=True)
@@ -238,10 +240,14 @@ class _PathImport:
                 "name": connection.display_name,
             }
             whole, earlier = self.command.replaces, None
+            zone = reading.wanted.zone if self.command.names_zone else None
             if accounts:
                 from personal_server.cli.repeated_files import earlier_imports  # noqa: PLC0415
 
                 earlier = earlier_imports(ports.store, connection.connection_id, reading)
+                from personal_server.cli.account_zone import in_zone_of_account  # noqa: PLC0415
+
+                reading, zone = in_zone_of_account(ports.store, connection, reading, zone)
             lists = self.command.lists
             listed = ListedRecords(lists, connection.connection_id) if lists else None
             try:
@@ -259,7 +265,10 @@ class _PathImport:
                 agreed = earlier is not None and earlier.are_replaced_by(tally)
                 if whole and tally.absent and not agreed:
                     agreed = may_delete(tally, self.command.yes)
-                receipt = run.finish(deletes_absent=agreed)
+                receipt = run.finish(
+                    deletes_absent=agreed,
+                    time_zone=zone if self.command.reader.used_zone else None,
+                )
             except Exception:
                 forget_if_empty(
                     ports.store, connection, made_since_ns=begun_ns, now_ns=ports.clock()
@@ -290,12 +299,13 @@ class _PathImport:
             print_tally(tally, refused, target, console(), stored=stored)
             if reading.seen.columns:
                 print_columns(reading.seen.columns, changed, console(), stored=stored)
-            zone = self.command.wanted.zone
+            zone = reading.wanted.zone
+            before = "" if zone == self.command.wanted.zone else ", as before in this account"
             change = "" if zone == EXAMPLE_ZONE else f" (change: --zone {EXAMPLE_ZONE})"
             if self.command.reader.used_zone:
-                console().print(f"  Times without a time zone were read as {zone}{change}")
+                console().print(f"  Times without a time zone were read as {zone}{before}{change}")
         facts: Data = {"path": str(self.path), "connector_key": reading.connector_key}
-        facts |= {"time_zone": self.command.wanted.zone, "files": reading.seen.files}
+        facts |= {"time_zone": reading.wanted.zone, "files": reading.seen.files}
         facts["times_without_zone"] = self.command.reader.used_zone
         if reading.seen.columns:
             facts["columns"] = columns_json(reading.seen.columns, changed)

@@ -230,8 +230,8 @@ class ImportRun:
                     show_count(count)
         self._count_texts()
 
-    def finish(self, *, deletes_absent: bool = False) -> Data:
-        """End a run that was read to its end; its receipt.
+    def finish(self, *, deletes_absent: bool = False, time_zone: str | None = None) -> Data:
+        """End a run that was read to its end; its receipt, with the zone of its account's times.
 
         Rule: what is stored and not in the file is deleted only where every row of it was read
         (`tally.is_complete`); they are ordinary deletions, told to whoever syncs.
@@ -240,7 +240,7 @@ class ImportRun:
             clock, streams = self._ports.clock, self._declaration.streams
             self._absent.delete_all(self.tally.streams, streams, clock, self._delete)
         now = self._ports.clock()
-        receipt = self._receipt(now)
+        receipt = self._receipt(now) | ({"time_zone": time_zone} if time_zone else {})
         self._memory.finish(self._fingerprint, receipt, now)
         self._record(RunStatus.SUCCEEDED)
         return receipt

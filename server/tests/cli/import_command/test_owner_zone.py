@@ -87,6 +87,26 @@ def test_a_zone_given_counts_for_this_import_and_a_dry_run_keeps_none(chat: Path
     assert (zone.known(), sent(machine)) == ("Asia/Tokyo", "2024-01-13T21:05:00Z")
 
 
+def test_an_account_goes_on_in_the_zone_that_was_named_for_it(chat: Path) -> None:
+    machine = Machine(zone=FixedZone("UTC"))
+    machine.run("import", chat, "--zone", "Asia/Tokyo")
+    _, printed = machine.run("import", chat)
+    assert printed["imports"][0]["time_zone"] == "Asia/Tokyo"
+    assert printed["imports"][0]["streams"]["messages"]["unchanged"] == 2
+    machine.run("import", chat, "--zone", "Europe/Rome")
+    machine.run("import", chat)
+    assert sent(machine) == "2024-01-13T20:05:00Z"
+
+
+def test_a_zone_in_which_no_time_was_read_is_not_kept(tmp_path: Path) -> None:
+    path = tmp_path / "rides.csv"
+    path.write_text("id,began\n1,2024-07-01T08:00:00Z\n2,2024-07-02T08:00:00Z\n")
+    zone = FixedZone(None, machine="Asia/Tokyo")
+    _, printed = Machine(zone=zone).run("import", path)
+    assert printed["imports"][0]["times_without_zone"] is False
+    assert zone.known() is None
+
+
 def test_it_is_kept_beside_what_the_configuration_holds(tmp_path: Path) -> None:
     keep_time_zone(tmp_path, "Europe/Rome")
     assert read_configuration(tmp_path) is None

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from pdpp_mcp_server.commands.tables import console
 from pdpp_sources.reader_process import ProcessReading
 from personal_server.cli.owner_zone import zone_meant
 from personal_server.collecting.receipts import receipts_of
 from personal_server.domain.connection import Connection
 from personal_server.storage.ports.whole_store import RecordStore
+
+EXAMPLE_ZONE = "Europe/Berlin"
 
 
 def in_zone_of_account(
@@ -28,3 +31,13 @@ def in_zone_of_account(
     if zone in (None, reading.wanted.zone):
         return reading, zone
     return replace(reading, wanted=replace(reading.wanted, zone=zone)).looked_again(), zone
+
+
+def print_zone(zone: str, asked: str) -> None:
+    """Say in which zone times were read, and how to read them in another.
+
+    In: `asked`, the zone of the import, where its account has none of its own.
+    """
+    before = "" if zone == asked else ", as before in this account"
+    change = "" if zone == EXAMPLE_ZONE else f" (change: --zone {EXAMPLE_ZONE})"
+    console().print(f"  Times without a time zone were read as {zone}{before}{change}")

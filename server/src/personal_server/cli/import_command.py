@@ -12,19 +12,17 @@ import sys
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
 
 from pdpp_mcp_server.commands.exits import print_json
-from pdpp_mcp_server.commands.failures_shown import CommandError, unknown_source
+from pdpp_mcp_server.commands.failures_shown import CommandError
 from pdpp_mcp_server.commands.tables import words
 from pdpp_sources.export_files import ARCHIVES
 from pdpp_sources.reader_process import ReaderProcess, Wanted
 from personal_server.cli.import_questions import asking, check_replace
-from personal_server.cli.known_sources import known_sources
 from personal_server.cli.owner_zone import ConfiguredZone, OwnerZone, zone_for
 from personal_server.cli.path_imports import PathImports
 from personal_server.cli.store import ImportOpener, ReaderOpener, open_imports, open_reader
@@ -177,8 +175,7 @@ def import_command(
         is_plain = (connection, zone) == (None,) * 2 and options == TableOptions()
         is_plain = is_plain and form == FormatOptions()
         were_empty = list[bool]()
-        keep = partial(owner_zone.keep, chosen) if is_answer else None
-        opener = None if dry_run else _noting(were_empty, open_ports, is_fed, keep)
+        opener = None if dry_run else _noting(were_empty, open_ports, is_fed)
         with open_reader() as reader:
             _check_reader(reader, None if form.recipe else form.as_)
             at_terminal = sys.stdin.isatty() and not json
@@ -199,7 +196,7 @@ def import_command(
             )
             done = run.each(whole_exports(archives_first(paths)))
         is_used = any(r["times_without_zone"] and r["time_zone"] == chosen for r in done.reports)
-        if is_used and not dry_run and owner_zone.known() is None:
+        if (is_used or is_answer) and not dry_run and owner_zone.known() is None:
             owner_zone.keep(chosen)
             words().print(f"  {chosen} is now your time zone, also for later imports.")
         if json:
@@ -217,21 +214,14 @@ def import_command(
     return import_exports
 
 
-def _noting(
-    were_empty: list[bool],
-    open_ports: ImportOpener,
-    is_fed: bool,
-    keep_answer: Callable[[], None] | None,
-) -> ImportOpener:
-    """Opens the store, keeps an answer beside it, and notes each time whether it has no account."""
+def _noting(were_empty: list[bool], open_ports: ImportOpener, is_fed: bool) -> ImportOpener:
+    """Opens the store, and notes each time whether it has no account."""
 
     @contextmanager
     def opened() -> Generator[ImportPorts]:
         with open_ports() as ports:
             with ports.store.snapshot() as snapshot:
                 were_empty.append(not list(snapshot.connections()))
-            if keep_answer is not None:
-                keep_answer()
             yield replace(ports, is_fed=is_fed)
 
     return opened
@@ -240,15 +230,11 @@ def _noting(
 def _check_reader(reader: ReaderProcess, connector_key: str | None) -> None:
     """Say what the system could not take from it. Raises: CommandError (`usage`)."""
     facts = reader.facts()
-    if facts.beyond_limits:
-        what = " and ".join(facts.beyond_limits)
-        words().print(
-            f"  On this system, the process that reads your files is not prevented from: {what}."
-        )
-    if connector_key is not None and connector_key not in facts.connector_keys:
-        known = [each.connector_key for each in known_sources(reader).sources]
-        if connector_key not in known:
-            raise unknown_source(known)
+    if facts.beyond_limits or connector_key not in (None, *facts.connector_keys):
+        # where all is well nothing is said
+        from personal_server.cli.reader_checks import check_reader  # noqa: PLC0415
+
+        check_reader(reader, facts, connector_key)
 
 
 def archives_first(paths: Sequence[Path]) -> Iterator[Path]:

@@ -48,7 +48,7 @@ from personal_server.domain.declaration_document import parse_declaration
 from personal_server.storage.ports.whole_store import RecordStore
 
 ShowPlace = Callable[[int], None]
-EXAMPLE_ZONE = "Europe/Berlin"
+NO_CHANGES: Mapping[tuple[str, str], str] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,11 +299,11 @@ class _PathImport:
             print_tally(tally, refused, target, console(), stored=stored)
             if reading.seen.columns:
                 print_columns(reading.seen.columns, changed, console(), stored=stored)
-            zone = reading.wanted.zone
-            before = "" if zone == self.command.wanted.zone else ", as before in this account"
-            change = "" if zone == EXAMPLE_ZONE else f" (change: --zone {EXAMPLE_ZONE})"
             if self.command.reader.used_zone:
-                console().print(f"  Times without a time zone were read as {zone}{before}{change}")
+                # few exports have such times
+                from personal_server.cli.account_zone import print_zone  # noqa: PLC0415
+
+                print_zone(reading.wanted.zone, self.command.wanted.zone)
         facts: Data = {"path": str(self.path), "connector_key": reading.connector_key}
         facts |= {"time_zone": reading.wanted.zone, "files": reading.seen.files}
         facts["times_without_zone"] = self.command.reader.used_zone

@@ -48,7 +48,6 @@ from personal_server.domain.declaration_document import parse_declaration
 from personal_server.storage.ports.whole_store import RecordStore
 
 ShowPlace = Callable[[int], None]
-NO_CHANGES: Mapping[tuple[str, str], str] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)

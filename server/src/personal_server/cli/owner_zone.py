@@ -61,7 +61,7 @@ class ConfiguredZone:
             return None
         from personal_server.cli.zone_question import asked_zone  # noqa: PLC0415 (at a terminal)
 
-        return asked_zone(default)
+        return asked_zone(default, zone_meant)
 
     def keep(self, name: str) -> None:
         """In `config.toml`, once the data directory has one."""

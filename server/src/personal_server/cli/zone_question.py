@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 
 from pdpp_mcp_server.commands.tables import words
-from personal_server.cli.owner_zone import zone_meant
 
 
-def asked_zone(default: str) -> str | None:
-    """The zone that the owner names, or the default; None where nobody would see it."""
+def asked_zone(default: str, meant: Callable[[str], str | None]) -> str | None:
+    """The zone that the owner names, or the default; None where nobody would see it.
+
+    In: `meant` gives the zone that a text names, if one is.
+    """
     if not words().is_terminal:
         return None
     say = words().print
@@ -18,6 +21,6 @@ def asked_zone(default: str) -> str | None:
     while True:
         say(f"Press Enter for {default}: ", markup=False, end="")
         answer = sys.stdin.readline().strip() or default
-        if zone := zone_meant(answer):
+        if zone := meant(answer):
             return zone
         say("No time zone has this name. Write the time zone like Europe/Rome.")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import count
 
 import pytest
 
 from personal_server.app import mail_batches, mailbox_sync, mailbox_talk
-from personal_server.feeds.feed_runs import RunResult
+from personal_server.app.feeding import feed_store
+from personal_server.feeds.feed_runs import PutOff, RunResult
 from server.tests.app.test_feeding import Fed
 from server.tests.app.test_mailbox_runs import (
     FeedOf,
@@ -115,3 +117,44 @@ def test_a_folder_of_a_million_comes_part_by_part_in_few_commands(
             assert fed.held() == {"messages": 50 * parts}
             assert run.commands <= FEW_COMMANDS
         assert mailbox.bodies == list(range(1, 101))
+
+
+def test_a_folder_that_goes_behind_a_killed_look_at_it_leaves_no_record(
+    feed_of: FeedOf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Killed once it knows the copies in a new folder, which then gets another name."""
+    mailbox = PretendedMailbox({"INBOX": 3}, letter=lambda _, uid: a_letter(1, uid))
+    with pretended(mailbox):
+        fed = feed_of(mailbox.place, PASSWORD)
+        feed_store(fed.stores).change_feed(fed.feed_id, lambda e: replace(e, deletions="follow"))
+        assert by_itself(fed).code is None
+        mailbox.folders = {"INBOX": 3, "Work": 2}
+
+        def killed(*_: object) -> None:
+            raise PutOff
+
+        with monkeypatch.context() as patch:
+            patch.setattr(mailbox_sync.MailboxSync, "_import", killed)
+            fed.engine.run(fed.feed_id)
+        mailbox.folders = {"INBOX": 0}
+        again(fed)
+        assert [by_itself(fed).code for _ in range(3)] == [None] * 3
+        assert compared(fed).differences == []
+    assert fed.held() == {}
+
+
+def test_a_run_that_is_asked_for_loses_folders_that_only_mails_name(feed_of: FeedOf) -> None:
+    """As versions left them that wrote the line of a folder after its mails."""
+    mailbox = PretendedMailbox({"INBOX": 3, "Work": 2}, letter=lambda _, uid: a_letter(1, uid))
+    with pretended(mailbox):
+        fed = feed_of(mailbox.place, PASSWORD)
+        store = feed_store(fed.stores)
+        store.change_feed(fed.feed_id, lambda e: replace(e, deletions="follow"))
+        assert by_itself(fed).code is None
+        store.keep_feed_items(fed.feed_id, (), ["Work"])
+        mailbox.folders = {"INBOX": 0}
+        for _ in range(3):
+            again(fed)
+            assert fed.engine.run(fed.feed_id, retries=True) is not None
+        assert compared(fed).differences == []
+    assert fed.held() == {}

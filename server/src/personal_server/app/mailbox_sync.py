@@ -133,6 +133,8 @@ class MailboxSync:
             now = self._numbered(now, taken)
             if now == known and not self.is_asked:
                 return
+        if known is None:  # who is killed leaves no mail of a folder that the ledger does not name
+            self._keep_mark(name, FolderMark(now.uidvalidity, 1))
         if known is not None and taken:
             self._changes(name, known, now, taken)
         self._new(name, now, taken)
@@ -319,8 +321,13 @@ class MailboxSync:
     # What is gone ----------------------------------------------------------------------------
     def _lose_folders(self, there: set[str]) -> None:
         """Note what lay in folders that are not there any more, or are not fetched any more."""
-        for name in [name for name in self._known if name not in there]:
-            self._ledger.set_aside(name, self._known.pop(name).uidvalidity)
+        known = dict(self._known)
+        if self.is_asked:  # earlier versions left mails of folders that no line names
+            of_mails = self.ports.mails.mail_counts(self.feed.feed_id)
+            known |= {name: FolderMark() for name in of_mails if name not in known}
+        for name in known.keys() - there:
+            self._ledger.set_aside(name, known[name].uidvalidity)
+            self._known.pop(name, None)
             self.ports.store.keep_feed_items(self.feed.feed_id, (), [name])
 
 

@@ -98,7 +98,8 @@ def _memory(folder: Path, mails: int) -> int:
                     told = time.monotonic()
                     seen = _mails(owner)
                     print(
-                        f"{seen - FEEDS * FEW} of {mails} mails, {told - begun:.0f} s: server"
+                        f"{seen - FEEDS * FEW} of {mails} mails, {told - begun:.0f} s"
+                        f" ({_state(owner, 'all@example.org')}): server"
                         f" {most_alone / 2**20:.0f} MB, with all that it started"
                         f" {most / 2**20:.0f} MB at most",
                         flush=True,
@@ -223,7 +224,9 @@ def _fill(server: MailServer, user: str, mails: int) -> None:
             f"Date: Mon, 02 Jan 2023 10:{number // 60 % 60:02}:{number % 60:02} +0000\r\n\r\n"
             f"What happened on day {number}.\r\n"
         )
-        (place / "cur" / f"{1_700_000_000 + number}.{number}.host:2,S").write_bytes(text.encode())
+        # dovecot hashes the last characters of a name: what differs has to stand there
+        name = f"{1_700_000_000 + number}.host.{number:07}:2,S"
+        (place / "cur" / name).write_bytes(text.encode())
     for folder, _, files in os.walk(place):
         for name in (folder, *(os.path.join(folder, each) for each in files)):
             os.chown(name, nobody.pw_uid, nobody.pw_gid)
@@ -235,6 +238,13 @@ def _mails(owner: Owner) -> int:
         mails = SqlFeedMails(stores.database, stores.configuration.subject_id)
         rows = feed_store(stores).feeds()
         return sum(sum(mails.mail_counts(row.feed_id).values()) for row in rows)
+
+
+def _state(owner: Owner, name: str) -> str:
+    """What a feed does now, and what failed."""
+    with open_stores(Settings(data_dir=owner.site.data_dir), serving=False) as stores:
+        row = next(each for each in feed_store(stores).feeds() if each.name == name)
+    return row.state if row.code is None else f"{row.state}, {row.code}"
 
 
 def _processor_seconds(pid: int) -> float:

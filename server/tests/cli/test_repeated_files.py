@@ -22,6 +22,7 @@ from personal_server.domain.stored import Batch
 from server.tests.cli.import_command.test_reported_tables import stored
 from server.tests.cli.import_machine import Machine
 from server.tests.cli.test_second_look import MORE, RECIPE, RIDES, reader
+from sources.tests.specimens import SPECIMENS
 from sources.tests.specimens.reports import REPORTS
 
 __all__ = ["reader"]  # a fixture
@@ -41,6 +42,11 @@ def by_recipe(machine: Machine, folder: Path, recipe: str, rows: str = RIDES) ->
     (folder / "rides.toml").write_text(recipe)
     (folder / "rides.csv").write_text(rows)
     return imported(machine, folder / "rides.csv", "--recipe", folder / "rides.toml")
+
+
+def kept(report: dict[str, Any]) -> list[tuple[str, str, str]]:
+    tables = report.get("kept_tables", [])
+    return [(each["code"], each["name"], each["command"]) for each in tables]
 
 
 OTHER_KEY = RECIPE.replace('key = ["number"]', 'key = ["began"]')
@@ -231,7 +237,20 @@ def test_a_table_stays_where_its_source_cannot_read_a_message(tmp_path: Path) ->
     again = imported(machine, path)
     assert again["skipped"]
     assert "replaced_tables" not in again
+    assert kept(again) == [("entries_left", "message_1", "pdpp connection erase message_1")]
     assert len(stored(machine, "message_1")) == 1
+    assert kept(imported(machine, path)) == kept(again)
+    machine.store.erase_connection(again["kept_tables"][0]["connection_id"], 9)
+    assert not kept(imported(machine, path))
+
+
+def test_a_table_of_one_file_is_replaced_without_the_pictures_beside_it(tmp_path: Path) -> None:
+    path = tmp_path / "Starter.json"
+    path.write_bytes(SPECIMENS["google"]["Takeout/Keep/Starter.json"])
+    machine = _with_one_row(path)
+    again = imported(machine, path)
+    assert [each["code"] for each in again["skipped"]] == ["missing_attachment"]
+    assert (again["replaced_tables"], kept(again)) == (["Starter"], [])
 
 
 def test_a_table_stays_where_its_source_leaves_a_file_of_it(
@@ -250,7 +269,11 @@ def test_a_table_stays_where_its_source_leaves_a_file_of_it(
     again = imported(machine, path, "--as", "rides")
     assert again["streams"]["rides"]["new"] == 2
     assert "replaced_tables" not in again
+    assert [code for code, *_ in kept(again)] == ["file_left"]
     assert len(stored(machine, "costs")) == 2
+    table = next(each["connection_id"] for each in again["kept_tables"])
+    machine.store.delete_stream(table, "rides", machine.ports.clock())
+    assert not kept(imported(machine, path, "--as", "rides"))  # what is left is there once
 
 
 def test_a_table_stays_where_its_source_read_another_file_of_it_in_part(tmp_path: Path) -> None:
@@ -271,7 +294,9 @@ def test_a_table_that_got_another_file_too_is_left(tmp_path: Path) -> None:
     path = tmp_path / "message_1.json"
     path.write_text(CHAT)
     machine = _with_one_row(path, "0" * 64)
-    assert "replaced_tables" not in imported(machine, path)
+    again = imported(machine, path)
+    assert "replaced_tables" not in again
+    assert [code for code, *_ in kept(again)] == ["other_records"]
     assert len(stored(machine, "message_1")) == 1
 
 

@@ -109,7 +109,7 @@ class _PathImport:
             reports = self.command.done.reports[done:]
             for report in reports if known_as else ():
                 report["known_as"] = known_as
-            if contents.could_be_tables and 0 < len(reports) == len(contents.readings):
+            if contents.could_be_tables and reports:
                 self._replace_tables(contents, reports)
             rest = UnreadFiles(self.path, contents.unread)
             if rest.files:
@@ -146,9 +146,9 @@ class _PathImport:
 
         if self.command.open_ports is not None:
             with self.command.open_ports() as ports:
-                emptied = replaced_tables(ports, contents, reports)
-            for report in reports if emptied else ():
-                report["replaced_tables"] = emptied
+                tables = replaced_tables(ports, contents, reports)
+            for report in reports:
+                report |= tables.told
 
     @property
     def _name(self) -> str:

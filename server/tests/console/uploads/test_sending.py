@@ -28,6 +28,16 @@ REPORT = {
                 {"code": "duplicate", "count": 1, "examples": [{"where": "a", "reason": "twice"}]}
             ],
             "unfinished": True,
+            "kept_tables": [
+                {
+                    "name": "<i>Old</i>",
+                    "connection_id": "cin_old",
+                    "code": "folder",
+                    "why": "nothing proves it",
+                    "command": "pdpp connection erase cin_old",
+                }
+            ],
+            "stored_again": ["messages"],
         }
     ],
     "not_read": [{"path": "x", "unknown": {"count": 1, "files": ["notes.xyz"]}}],
@@ -140,7 +150,10 @@ def test_a_form_with_a_file_is_taken_and_read(owner: Browser, uploads: Uploads) 
         assert said in words(page)
     assert "1 Jan – 1 Feb 2026" in marked(page, "span")[0]
     assert "notes.xyz" in marked(page, "unread")[0]
+    assert "pdpp connection erase cin_old" in marked(page, "kept-table")[0]
+    assert "messages" in marked(page, "stored-again")[0]
     assert "<b>Home" not in page.text
+    assert "<i>Old" not in page.text
     assert owner.submit(page, f"{ROOT}/{upload_id}/remove").status == 303
     assert uploads.each() == []
 

@@ -195,7 +195,9 @@ def import_command(
                 lists=program.lists,
             )
             done = run.each(whole_exports(archives_first(paths)))
-        is_used = any(r["times_without_zone"] and r["time_zone"] == chosen for r in done.reports)
+        # reports of own exports name no zone: their times are whole
+        zones = {r["time_zone"] for r in done.reports if r.get("times_without_zone")}
+        is_used = chosen in zones
         if (is_used or is_answer) and not dry_run and owner_zone.known() is None:
             owner_zone.keep(chosen)
             words().print(f"  {chosen} is now your time zone, also for later imports.")

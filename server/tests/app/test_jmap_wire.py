@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import socket
 
 import httpx2
@@ -15,6 +16,11 @@ from personal_server.app.web_places import WebPlace
 from personal_server.feeds.feed_kinds import JMAP
 
 PUBLIC, PRIVATE = "93.184.216.34", "10.0.0.7"
+
+
+def calls(*methods: str) -> str:
+    named = [[method, {"accountId": "a", "ids": ["M1"]}, "0"] for method in methods]
+    return json.dumps({"using": ["urn:ietf:params:jmap:mail"], "methodCalls": named})
 
 
 def server_of(place: str, asked: list[httpx2.Request]) -> JmapServer:
@@ -53,12 +59,13 @@ def test_the_password_goes_to_one_owner_s_names_alone(
     monkeypatch.setattr(socket, "getaddrinfo", addresses)
     asked: list[httpx2.Request] = []
     server = server_of(own, asked)
+    body = calls("Email/get")
     if is_asked:
-        assert server.ask(AskServer("POST", url, None, "{}")).status == 200
+        assert server.ask(AskServer("POST", url, None, body)).status == 200
         assert asked[0].url.host == PUBLIC
     else:
         with pytest.raises(AccountTrouble) as caught:
-            server.ask(AskServer("POST", url, None, "{}"))
+            server.ask(AskServer("POST", url, None, body))
         assert caught.value.code == "redirect_refused"
     assert len(asked) == is_asked
 
@@ -70,6 +77,33 @@ def test_nothing_is_asked_that_changes_an_account() -> None:
         with pytest.raises(AccountTrouble):
             server.ask(AskServer(method, "http://127.0.0.1:9/", None, ""))
     assert asked == []
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        calls("Email/set"),
+        calls("Email/get", "EmailSubmission/set"),
+        calls("Email/get")[:-1] + ", " + calls("Email/set")[1:],
+        calls("Email/set")[:-1] + ", " + calls("Email/get")[1:],
+        calls("Email/get")[:-1] + ', "createdIds": {}}',
+        "{}",
+        "",
+    ],
+)
+def test_what_parses_strangers_mails_has_nothing_changed_or_sent(body: str) -> None:
+    asked: list[httpx2.Request] = []
+    server = server_of("jmap://ada@127.0.0.1:9/", asked)
+    with pytest.raises(AccountTrouble) as caught:
+        server.ask(AskServer("POST", "http://127.0.0.1:9/", None, body))
+    assert (caught.value.code, asked) == ("mailbox_misbehaves", [])
+
+
+def test_a_get_has_no_body() -> None:
+    asked: list[httpx2.Request] = []
+    server = server_of("jmap://ada@127.0.0.1:9/", asked)
+    server.ask(AskServer("GET", "http://127.0.0.1:9/", None, calls("Email/set")))
+    assert [each.content for each in asked] == [b""]
 
 
 @pytest.mark.parametrize(

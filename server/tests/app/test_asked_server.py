@@ -72,6 +72,7 @@ def refused(server: AskedServer, method: str = "PROPFIND") -> str:
         ("evilexample.org", "example.org", False),
         ("10.0.0.1", "10.1.0.1", False),
         ("org", "example.org", False),
+        ("evil.com.", "jmap.example.com.", False),
     ],
 )
 def test_names_of_one_owner_are_told_from_others(host: str, own: str, *, is_one: bool) -> None:
@@ -158,6 +159,14 @@ class _Endless(httpx2.SyncByteStream):
     def __iter__(self) -> Iterator[bytes]:
         for _ in range(LARGEST_ANSWER_BYTES // 65_536 + 2):
             yield b" " * 65_536
+
+
+def test_a_server_that_keeps_a_run_for_ever_is_left(asked: list[httpx2.Request]) -> None:
+    """Few feeds run at once: as many that answered slowly, and in time, would stop all others."""
+    server = server_of(asked, lambda _: httpx2.Response(207))
+    ask(server)
+    server.run_seconds = 0
+    assert (refused(server), len(asked)) == ("dav_misbehaves", 1)
 
 
 def test_an_answer_without_end_is_left(asked: list[httpx2.Request]) -> None:

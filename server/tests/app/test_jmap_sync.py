@@ -12,6 +12,8 @@ import pytest
 
 from pdpp_sources.mailbox_messages import MOST_FOLDERS
 from personal_server.app import jmap_sync
+from personal_server.app.feeding import feed_store
+from personal_server.app.jmap_mailboxes import KnownJmap
 from personal_server.feeds.feed_states import FeedState
 from personal_server.feeds.fetched_batches import FetchedBatches
 from personal_server.settings import Settings
@@ -228,6 +230,7 @@ def _otherwise(**members: Any) -> Callable[[str, Args, Args], Args]:
         Bends(body=b" " * 17_000_000),
         Bends(status=500, fails_from=2),
         Bends(session={"apiUrl": 7}),
+        Bends(session={"apiUrl": f"/{'a' * 5_000}"}),
         Bends(answer=_otherwise(state=5)),
         Bends(answer=_otherwise(list={"id": "M1"})),
         Bends(answer=_otherwise(list=[])),
@@ -469,3 +472,33 @@ def test_a_mail_that_is_refused_costs_itself_only(double: JmapDouble, feed_of: F
     double.refused = {list(double.mails)[1]}
     result = by_itself(feed_of(double.place))
     assert (result.code, result.rejected, result.records_new) == (None, 1, 2)
+
+
+def test_what_is_kept_of_runs_that_end_within_changes_has_a_bound(
+    double: JmapDouble, feed_of: FeedOf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A server may name other mails in each, and never give one of them."""
+    monkeypatch.setattr(jmap_sync, "MOST_BEGUN", 50)
+    kept, lost = double.put(a_mail(1)), double.put(a_mail(2))
+    fed = feed_of(double.place, deletions=FOLLOW)
+    by_itself(fed)
+    double.delete(lost)
+    numbers = itertools.count()
+
+    def others(name: str, asked: Args, found: Args) -> Args:
+        if name == "Email/changes":
+            return {**found, "created": [f"X{next(numbers)}" for _ in range(30)]}
+        return {"type": "serverFail"} if asked.get("ids") else found
+
+    double.bends = Bends(answer=others)
+    most = 0
+    for _ in range(5):
+        assert by_itself(fed).code == "mailbox_misbehaves"
+        lines = feed_store(fed.stores).feed_items(fed.feed_id)
+        most = max(most, len(KnownJmap.of(lines).begun))
+    assert most == 60
+    double.bends = Bends()
+    for _ in range(2):
+        assert by_itself(fed).code is None
+    assert list(double.mails) == [kept]
+    assert fed.held() == {"messages": 1}

@@ -27,6 +27,8 @@ from personal_server.web.public_addresses import is_public
 
 SILENCE_SECONDS = 60.0
 ANSWER_SECONDS = 600.0
+RUN_SECONDS = 4 * 3600.0
+"""What a server may keep a run: few run at once, and others wait."""
 LARGEST_ANSWER_BYTES = 64 * 1024 * 1024
 MOST_REDIRECTS = 5
 _DEPTHS = frozenset({None, "0", "1"})
@@ -49,7 +51,7 @@ def is_related(host: str, own: str) -> bool:
     if len(first[-1]) == _COUNTRY and len(first) > 1:
         is_sold = len(first[-2]) <= _SHORT or first[-2] in _SOLD_UNDER
         size = _SHORT if is_sold else size
-    is_named = len(first) >= size and not first[-1].isdecimal()
+    is_named = len(first) >= size and all(first) and not first[-1].isdecimal()
     return is_named and first[-size:] == second[-size:]
 
 
@@ -58,7 +60,8 @@ class AskedServer:
     """One account's server, asked over one connection.
 
     Units: `received` and `sent` are bytes of headers and bodies, `requests` counts those sent.
-    Shapes: `open_client` makes what sends them, once; an answer takes at most `answer_seconds`.
+    Shapes: `open_client` makes what sends them, once; an answer takes at most `answer_seconds`, and
+        all of them `run_seconds`.
     """
 
     methods: ClassVar[frozenset[str]]
@@ -70,6 +73,7 @@ class AskedServer:
     password: str = field(repr=False)
     open_client: Callable[[], httpx2.Client] = field(default_factory=lambda: client_of, repr=False)
     answer_seconds: float = ANSWER_SECONDS
+    run_seconds: float = RUN_SECONDS
     requests: int = 0
     received: int = 0
     sent: int = 0
@@ -79,6 +83,7 @@ class AskedServer:
     _parts: Iterator[bytes] = field(default_factory=lambda: iter(()), init=False)
     _answered: int = field(default=0, init=False)
     _until: float = field(default=0.0, init=False)
+    _began: float = field(default_factory=time.monotonic, init=False)
     _timed: TimedConnection = field(default_factory=TimedConnection, init=False, repr=False)
 
     def authorization(self) -> str:
@@ -141,7 +146,8 @@ class AskedServer:
     def _sent(self, request: AskServer, url: str) -> httpx2.Response:
         """The beginning of the answer, from the first address that takes the connection."""
         self.requests += 1
-        if self.requests > self.most_requests:
+        is_late = time.monotonic() - self._began > self.run_seconds
+        if is_late or self.requests > self.most_requests:
             raise AccountTrouble(self.misbehaves)
         host = self._checked_host(url)
         addresses = self._addresses_of(host)

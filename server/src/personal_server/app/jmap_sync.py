@@ -44,6 +44,8 @@ from personal_server.app.jmap_mails import JmapMails
 
 MOST_PAGES = 2_000
 """Pages of changes that a look follows."""
+MOST_BEGUN = 20_000
+"""Mails that runs which were ended may have taken and are looked for; of more, all are compared."""
 COMPARED_EVERY_NS = 24 * 3600 * NANOSECONDS
 
 
@@ -137,6 +139,10 @@ class JmapSync:
     def _pages(self, page: ChangesSeen, states: States) -> None:
         """Follow changes page by page; a state that comes again would be followed without end."""
         met, before = {states.emails}, self.look.known.begun
+        if len(before) > MOST_BEGUN:
+            for mailbox in self.look.known.fetched():
+                self.look.have_compared(mailbox)
+            before = []
         for _ in range(MOST_PAGES):
             if page.changed:
                 self.look.keep_begun([*before, *page.changed])

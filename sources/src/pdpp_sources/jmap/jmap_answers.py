@@ -45,6 +45,7 @@ AccountId = Annotated[
     str, msgspec.Meta(min_length=1, max_length=_LONGEST, pattern=r"^[^\x00-\x20\x7f]+$")
 ]
 """Of Cyrus it is the name to sign in with, such as `ada@example.org`."""
+Url = Annotated[str, msgspec.Meta(max_length=4_000)]
 State = Annotated[str, msgspec.Meta(max_length=1_000)]
 Number = Annotated[int, msgspec.Meta(ge=0, lt=2**53)]
 
@@ -67,8 +68,8 @@ class _Account(msgspec.Struct):
 
 
 class _Session(msgspec.Struct):
-    apiUrl: str  # noqa: N815
-    downloadUrl: str  # noqa: N815
+    apiUrl: Url  # noqa: N815
+    downloadUrl: Url  # noqa: N815
     state: State = ""
     capabilities: dict[str, msgspec.Raw] = {}
     accounts: dict[AccountId, _Account] = {}

@@ -59,13 +59,17 @@ def likely(tests: str) -> float:
     return -(0.1 + KILLED_BY[tests]) / (1.0 + SECONDS.get(tests, 0.0))
 
 
+def seconds_for(tests: list[str]) -> float:
+    """How long these tests may take with a change: five times as long as without, and a minute."""
+    return 60.0 + 5.0 * sum(SECONDS.get(each, 0.0) for each in tests)
+
+
 class Copy:
     """The tracked files as they are now, changes that are not committed included."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.left_out: list[str] = []
-        self._allowed: dict[frozenset[str], float] = {}
         listed = subprocess.run(
             ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
             cwd=ROOT,
@@ -110,7 +114,7 @@ class Copy:
             own, others = shelf.test_modules(module, self.folder)
             for tests in (own, sorted(others, key=likely)):
                 if tests:
-                    answer = self._tried(tests, self._seconds(tests, path, whole, mutation))
+                    answer = self._tried(tests, seconds_for(tests))
                     seconds += answer["seconds"]
                     if answer["outcome"] != "passed":
                         is_kill = answer["outcome"] == "failed"
@@ -122,18 +126,6 @@ class Copy:
             path.write_bytes(whole)
             self._forget(path)
         return Verdict("survived", seconds)
-
-    def _seconds(self, tests: list[str], path: Path, whole: bytes, mutation: Mutation) -> float:
-        """Three times what these tests take without the change, and half a minute."""
-        known = self._allowed.get(frozenset(tests))
-        if known is None:
-            path.write_bytes(whole)
-            self._forget(path)
-            known = self._tried(tests, LONGEST_SECONDS)["seconds"]
-            self._allowed[frozenset(tests)] = known
-            path.write_bytes(mutation.applied(whole))
-            self._forget(path)
-        return 30.0 + 3.0 * known
 
     @staticmethod
     def _forget(path: Path) -> None:

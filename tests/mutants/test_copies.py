@@ -14,3 +14,8 @@ def test_who_noticed_most_for_its_time_is_asked_first_and_then_the_quickest(
     monkeypatch.setattr(copies, "SECONDS", {"quick": 1.0, "long": 50.0, "slow": 50.0, "new": 0.1})
     names = ["slow", "long", "new", "quick", "unknown"]
     assert sorted(names, key=copies.likely) == ["quick", "unknown", "new", "long", "slow"]
+
+
+def test_a_change_has_five_times_as_long_as_its_tests_take(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(copies, "SECONDS", {"quick": 1.0, "long": 50.0})
+    assert copies.seconds_for(["quick", "long", "unknown"]) == 60.0 + 5 * 51.0

@@ -17,10 +17,17 @@ from personal_server.storage.ports.disclosure_stores import DisclosureQuery
 from personal_server.storage.sql import fixed_tables
 from personal_server.storage.sql.driver import Session
 from personal_server.storage.sql.logs.disclosure_rows import DisclosureRow, DisclosureShareRow
+from personal_server.storage.sql.migrations import (
+    DatabaseTooNew,
+    DatabaseTooOld,
+    Step,
+    tables_of,
+)
 from personal_server.storage.sqlite.database import SqliteDatabase
 from personal_server.storage.tables import StoredRow, StoredTable
 from server.tests.app.whole import reopened
 from server.tests.storage.released.directory import answers_of, asked, released_names, unpack
+from tests.new_files import new_file
 
 
 class Shape(NamedTuple):
@@ -133,3 +140,35 @@ def test_a_released_directory_answers_as_its_own_server_did(tmp_path: Path, name
         shares = disclosures.shares("day", DisclosureQuery(limit=1_000))
         assert sum(each.record_count for each in shares) == served
         assert asked(site, then["tokens"], then["blob_id"]) == then["answers"]
+
+
+def migrated(tmp_path: Path, *statements: str) -> None:
+    """A new file whose notes of steps were changed, opened again."""
+    path = tmp_path / "data" / "records.db"
+    database = new_file(path)
+    with database.write() as session:
+        for statement in statements:
+            session.run(statement)
+    database.close()
+    SqliteDatabase(path).close()
+
+
+NUMBERED = (
+    "INSERT INTO schema_version VALUES ('records', {}), ('authorization', 2), ('disclosures', 1)"
+)
+
+
+def test_a_file_of_another_time_is_told_and_left(tmp_path: Path) -> None:
+    with pytest.raises(DatabaseTooNew):
+        migrated(tmp_path / "new", "INSERT INTO schema_version VALUES ('999_unheard', 1)")
+    with pytest.raises(DatabaseTooOld):
+        migrated(tmp_path / "old", "DELETE FROM schema_version", NUMBERED.format(17))
+    released = "DELETE FROM schema_version WHERE module = '001_released'"
+    migrated(tmp_path / "released", released, NUMBERED.format(18))
+
+
+def test_tables_are_those_that_were_made_and_not_dropped() -> None:
+    made = Step("1", "CREATE TABLE one (a)\nWITHOUT ROWID;\nCREATE TABLE two (b);")
+    dropped = Step("2", "DROP TABLE one;\nCREATE INDEX three ON two (b);")
+    assert tables_of([made]) == {"one", "two"}
+    assert tables_of([made, dropped]) == {"two"}

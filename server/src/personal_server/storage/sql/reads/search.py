@@ -9,6 +9,7 @@ an index is asked for all terms at once is its database's own (`IndexedPart`).
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain
@@ -99,7 +100,7 @@ class _Finds(NamedTuple):
     pending: int = 0
 
 
-class _Part:
+class _Part(ABC):
     """The search of one source."""
 
     def __init__(self, reader: Reader, scoped: ScopedSource, plan: SearchPlan) -> None:
@@ -117,13 +118,13 @@ class _Part:
         seconds = self._plan.seconds_each
         return read() if seconds is None else self._reader.session.attempt(seconds / 2, read)
 
+    @abstractmethod
     def finds(self) -> _Finds:
         """The newest matches."""
-        raise NotImplementedError
 
+    @abstractmethod
     def counts(self, totals: Sequence[int]) -> list[int]:
         """How many visible records hold each term; `totals` are those of other sources so far."""
-        raise NotImplementedError
 
     def told(self, finds: _Finds, totals: Sequence[int]) -> list[int] | None:
         """The same where what it found tells it: all that hold the only term."""
@@ -133,9 +134,9 @@ class _Part:
             return None
         return [max(0, min(len(finds.candidates), limit - totals[0]))]
 
+    @abstractmethod
     def count_each(self) -> list[int]:
         """How many visible records hold each term, up to the limit for each."""
-        raise NotImplementedError
 
 
 class IndexedPart(_Part):
@@ -192,9 +193,9 @@ class IndexedPart(_Part):
         """The newest matches, and whether there are more."""
         return self.holding_all() if self._plan.words.least is None else self._holding_most()
 
+    @abstractmethod
     def holding_all(self) -> tuple[Sequence[Candidate], bool]:
         """The same where all terms are needed: with how often each is held."""
-        raise NotImplementedError
 
     def _holding_most(self) -> tuple[Sequence[Candidate], bool]:
         """The same where not all terms are needed: which entries hold each term, put together.

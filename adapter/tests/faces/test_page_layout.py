@@ -38,6 +38,10 @@ class Text:
     def members(self) -> int:
         return 1
 
+    @property
+    def held_chars(self) -> int:
+        return 0
+
     def least_chars(self, measure: Measure) -> int:
         del measure
         return 0

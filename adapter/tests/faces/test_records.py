@@ -31,4 +31,5 @@ def test_no_face_of_a_record_is_shorter_than_what_is_told(
         item = RowItem(CALL, row, SCOPE, str(number), table)
         for measure in (*LONG, Measure.of(40)):
             block = item.at(measure)
+            assert item.least_chars(measure) <= item.held_chars
             assert item.least_chars(measure) <= min(block.structured_chars, block.text_chars)

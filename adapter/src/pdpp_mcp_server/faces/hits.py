@@ -218,6 +218,11 @@ class HitItem:
         texts = (_longest(value) for name, value in self.hit.items() if name in TEXT_MEMBERS)
         return max(contract.EXCERPT, reach_of(self.payload), reach_of(self.further), *texts)
 
+    @property
+    def held_chars(self) -> int:
+        """A hit is short at every measure."""
+        return 0
+
     def least_chars(self, measure: Measure) -> int:  # noqa: ARG002 (the port's)
         """A hit is short at every measure."""
         return 0

@@ -9,7 +9,7 @@ from pdpp_kernel.operators import Operator
 from pdpp_mcp_server.arguments import Arguments, without
 from pdpp_mcp_server.errors import NextCall
 from pdpp_mcp_server.faces.mail_operators import MailFiles, said_as_arguments
-from pdpp_mcp_server.faces.near_values import CONTAINS, LONGEST_PART
+from pdpp_mcp_server.faces.near_calls import CONTAINS, LONGEST_PART
 from pdpp_mcp_server.read_refusals import span_of
 from pdpp_mcp_server.rs_client.answers import meta_of
 from pdpp_mcp_server.rs_client.json_values import Json, as_list, as_object

@@ -1,32 +1,18 @@
-"""Visible values near those that a filter or a search names, and the call that finds them.
+"""Visible values near those that a filter or a search names.
 
 Rule: near values are record text: in the structured face they stand in `near`, in the text face
 inside the fence; calls name them by number and hold the caller's own words only.
 Source: docs/contract/mcp-adapter.md 4.2, 7.2; docs/decisions.md C32, C37.
 """
 
-from itertools import takewhile
-
-from pdpp_kernel.operators import Operator
 from pdpp_mcp_server import contract
-from pdpp_mcp_server.arguments import Arguments, without
-from pdpp_mcp_server.errors import NextCall
+from pdpp_mcp_server.arguments import without
 from pdpp_mcp_server.rs_client.answers import meta_of
-from pdpp_mcp_server.rs_client.json_values import (
-    Json,
-    as_count,
-    as_list,
-    as_object,
-    as_text,
-    objects_in,
-)
+from pdpp_mcp_server.rs_client.json_values import Json, as_count, as_object, as_text, objects_in
 from pdpp_mcp_server.safe_text import label, preview_json
 
 NEAR_MEMBERS = ("field", "word", "value", "count", "searched", "twin", "listed")
 NEAR_POINTER = "/near/*/value"
-CONTAINS, STARTS_WITH = Operator.CONTAINS.value, Operator.STARTS_WITH.value
-SHORTEST_PART = 3
-LONGEST_PART = 256
 
 
 def near_in(body: Json) -> list[Json]:
@@ -61,42 +47,3 @@ def _near_line(number: int, row: Json, value: str) -> str:
     twin = "; also written so" if row.get("twin") is True else ""
     listed = "; not near, listed because there are few" if row.get("listed") is True else ""
     return f"near {number}: {asked} {value} ({row['count']}){twin}{listed}"
-
-
-def near_calls(tool: str, arguments: Arguments, near: list[Json]) -> list[NextCall]:
-    """The call that finds near values by the caller's own words, where there is one."""
-    conditions = as_object(arguments.get("filter"))
-    for row in near:
-        field = str(row.get("field") or "")
-        for sought in _words(conditions.get(field)):
-            wider = _wider(sought, row["value"])
-            if wider is None:
-                continue
-            numbers = [n for n, each in enumerate(near, 1) if _meets(wider, field, each)]
-            listed = ", ".join(str(number) for number in numbers)
-            kept = without(arguments, "cursor")
-            changed = {**kept, "filter": {**conditions, field: wider}}
-            return [NextCall(tool, changed, f"matches near {listed}")]
-    return []
-
-
-def _words(condition: object) -> list[str]:
-    listed = as_list(as_object(condition).get(Operator.IN.value)) or [condition]
-    return [word for word in listed if isinstance(word, str) and len(word) <= LONGEST_PART]
-
-
-def _wider(sought: str, value: str) -> Json | None:
-    if sought and sought.lower() in value.lower():
-        return {CONTAINS: sought}
-    letters = zip(sought.lower(), value.lower(), strict=False)
-    shared = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], letters))
-    return {STARTS_WITH: sought[:shared]} if shared >= SHORTEST_PART else None
-
-
-def _meets(wider: Json, field: object, row: Json) -> bool:
-    value = row["value"].lower()
-    if row.get("field") != field:
-        return False
-    if CONTAINS in wider:
-        return str(wider[CONTAINS]).lower() in value
-    return value.startswith(str(wider[STARTS_WITH]).lower())

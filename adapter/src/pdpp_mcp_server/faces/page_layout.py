@@ -88,6 +88,11 @@ class Item(Protocol):
         """The preview length from which on nothing of it is cut."""
         ...
 
+    @property
+    def held_chars(self) -> int:
+        """The characters of what may be cut of it, which `least_chars` never goes beyond."""
+        ...
+
     def least_chars(self, measure: Measure) -> int:
         """What both faces of it come to at least, told without rendering them."""
         ...
@@ -201,7 +206,9 @@ class Fitting:
         """Whether all rows may fit at one measure: where their texts alone do not, none is
         rendered to find out.
         """
-        items = (self._rendering(index).item for index in range(len(self.rows)))
+        items = [self._rendering(index).item for index in range(len(self.rows))]
+        if self.frame.may_hold(sum([item.held_chars for item in items])):
+            return True  # most pages hold so little that no text is looked at for it
         return self.frame.may_hold(sum(item.least_chars(measure) for item in items))
 
     def _rendering(self, index: int) -> Rendering:

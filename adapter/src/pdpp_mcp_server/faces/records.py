@@ -78,6 +78,11 @@ class RowItem:
         """The preview length from which on nothing of it is cut."""
         return max((reach_of(self.payload), *(relation.reach() for relation in self.relations)))
 
+    @property
+    def held_chars(self) -> int:
+        """The characters of its payload, as far as any of it may be cut."""
+        return sum([member.size for member in self.payload])
+
     def least_chars(self, measure: Measure) -> int:
         """What its texts come to in either face, at least, whatever is beside them."""
         if self.row.get("deleted") is True or measure.members is not None:

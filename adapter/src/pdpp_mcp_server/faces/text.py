@@ -89,9 +89,9 @@ def unused_nonce(draw: Callable[[], str], text: str) -> str:
 
 
 def note_lines(body: Json, warnings: Sequence[Json]) -> list[str]:
-    """The server's warnings and ours, and the sources that could not be read."""
+    """All warnings, and the sources that could not be read."""
     return [
-        *warning_lines(all_warnings(body, warnings)),
+        *warning_lines(warnings),
         *unavailable_lines(unavailable_of(body)),
         *empty_lines(body),
         *zone_lines(body),
@@ -100,7 +100,8 @@ def note_lines(body: Json, warnings: Sequence[Json]) -> list[str]:
 
 def zone_lines(body: Json) -> list[str]:
     """Whose days are meant, and of which time, when the server says it and no other line does."""
-    zone, ranged = (as_text(meta_of(body).get(name)) for name in ("time_zone", "ranged_by"))
+    meta = meta_of(body)
+    zone, ranged = as_text(meta.get("time_zone")), as_text(meta.get("ranged_by"))
     lines = [f"days in {label(zone)}"] if zone and not body.get("time_zone") else []
     return [*lines, f"since and until: {label(ranged)}"] if ranged else lines
 
@@ -179,10 +180,11 @@ def recall_lines(body: Json) -> list[str]:
 
     That is never inferred from `has_more`.
     """
-    recall = as_object(meta_of(body).get("recall"))
+    meta = meta_of(body)
+    recall = as_object(meta.get("recall"))
     scope = as_text(recall.get("ranking_scope"))
     partial = recall.get("complete") is False or (scope is not None and scope != "all_matches")
-    ignored = [label(word) for word in as_list(meta_of(body).get("ignored_words")) if word]
+    ignored = [label(word) for word in as_list(meta.get("ignored_words")) if word]
     found = [f"ignored: {' '.join(ignored)}"] if ignored else []
     if partial:
         found.append(f"recall: {label(scope or 'partial')}, not all matches were ranked")

@@ -25,13 +25,8 @@ from pdpp_mcp_server.errors import NextCall, ToolError
 from pdpp_mcp_server.faces import text
 from pdpp_mcp_server.faces.meant_calls import meant_calls
 from pdpp_mcp_server.faces.mixed_units import in_unit, is_plain_unit, unit_calls
-from pdpp_mcp_server.faces.near_values import (
-    NEAR_POINTER,
-    near_calls,
-    near_in,
-    near_lines,
-    without_near,
-)
+from pdpp_mcp_server.faces.near_calls import near_calls
+from pdpp_mcp_server.faces.near_values import NEAR_POINTER, near_in, near_lines, without_near
 from pdpp_mcp_server.faces.truncation import binary_facts
 from pdpp_mcp_server.reads import read
 from pdpp_mcp_server.rs_client.json_values import (
@@ -202,10 +197,11 @@ def _faces(
     request_id: str | None,
     reads: int,
 ) -> Outcome:
-    warnings: list[Json] = []
+    own: list[Json] = []
     if limit != arguments.get("limit"):
         message = f"shown {limit} groups so that they fit"
-        warnings.append({"code": "page_shortened", "message": message})
+        own.append({"code": "page_shortened", "message": message})
+    warnings = text.all_warnings(body, own)
     lines, value_fact = _payload(arguments, body)
     beginning = [
         _head(arguments, body, value_fact),
@@ -215,8 +211,7 @@ def _faces(
 
     def face(near: list[Json], following: list[NextCall]) -> str:
         fence = text.fenced([*lines, *near_lines(near)], call.nonce)
-        told = text.all_warnings(body, warnings)
-        return text.leading_on(text.joined(beginning, fence), following, told)
+        return text.leading_on(text.joined(beginning, fence), following, warnings)
 
     near = near_in(body)
     calls = near_calls("aggregate", arguments, near)
@@ -228,7 +223,7 @@ def _faces(
     following = [*_next_calls(arguments, body, limit), *calls]
     following += unit_calls("aggregate", arguments, body, check_shape)
     structured: Json = {"next": [item.as_json() for item in following]}
-    structured["warnings"] = text.all_warnings(body, warnings)
+    structured["warnings"] = warnings
     if near:
         structured["near"] = near
     if lines or near:

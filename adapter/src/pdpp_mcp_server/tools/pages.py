@@ -48,7 +48,10 @@ NO_CURSOR_ADVICE = (
 
 @dataclass(frozen=True)
 class RecordPage:
-    """One response, its rows within the limit, and what is to be known about it."""
+    """One response, its rows within the limit, and what is to be known about it.
+
+    Shapes: warnings are the adapter's own.
+    """
 
     body: Json
     rows: list[Json]
@@ -67,15 +70,25 @@ class RecordPage:
     def notes(self) -> list[str]:
         """The lines between the head line and the rows."""
         return [
-            *text.note_lines(self.body, self.warnings),
+            *text.note_lines(self.body, self.all_warnings),
             *text.recall_lines(self.body),
             *text.freshness_lines(self.body),
         ]
 
     @cached_property
+    def all_warnings(self) -> list[Json]:
+        """The server's warnings, then the adapter's."""
+        return text.all_warnings(self.body, self.warnings)
+
+    @cached_property
     def near(self) -> list[Json]:
         """The near values that the server stated."""
         return near_in(self.body)
+
+    @cached_property
+    def envelope(self) -> Json:
+        """The response but for its near values, which stand beside it."""
+        return without_near(self.body)
 
     @cached_property
     def bookmark(self) -> str | None:
@@ -94,7 +107,7 @@ class ShownPage:
     @cached_property
     def data(self) -> Json:
         """The envelope with the rows as they are shown, and after all else that it says."""
-        shown = with_rows(without_near(self.page.body), [block.row for block in self.blocks])
+        shown = with_rows(self.page.envelope, [block.row for block in self.blocks])
         return dict(sorted(shown.items(), key=lambda member: member[0] in ROW_MEMBERS))
 
     @cached_property

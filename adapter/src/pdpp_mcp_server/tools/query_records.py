@@ -22,11 +22,7 @@ from pdpp_mcp_server.faces import text
 from pdpp_mcp_server.faces.content_ladder import links_of, without_twin
 from pdpp_mcp_server.faces.meant_calls import meant_calls
 from pdpp_mcp_server.faces.mixed_units import unit_calls, unit_lines
-from pdpp_mcp_server.faces.near_values import (
-    NEAR_POINTER,
-    near_calls,
-    near_lines,
-)
+from pdpp_mcp_server.faces.near_values import NEAR_POINTER, near_lines
 from pdpp_mcp_server.faces.page_layout import Renderer
 from pdpp_mcp_server.faces.page_table import PageTable
 from pdpp_mcp_server.faces.record_identity import RecordPlace
@@ -118,10 +114,15 @@ def check_shape(arguments: Arguments) -> Query:
 def _render(call: ToolCall, arguments: Arguments, shown: ShownPage) -> Outcome:
     page = shown.page
     near = page.near
-    following = [*_next_calls(arguments, page), *near_calls("query_records", arguments, near)] or (
-        [] if near else meant_calls("query_records", arguments, page.body)
-    )
-    if text.server_warnings(page.body):
+    following = _next_calls(arguments, page)
+    if near:
+        # few pages name near values
+        from pdpp_mcp_server.faces.near_calls import near_calls  # noqa: PLC0415
+
+        following += near_calls("query_records", arguments, near)
+    elif not following:
+        following = meant_calls("query_records", arguments, page.body)
+    if page.all_warnings:
         following = [*following, *unit_calls("query_records", arguments, page.body)]
     units = unit_lines(page.body) if meta_of(page.body).get("units") else []
     stream = arguments.get("stream")
@@ -129,7 +130,6 @@ def _render(call: ToolCall, arguments: Arguments, shown: ShownPage) -> Outcome:
     facts = [f"records={len(shown.blocks)}", *line, *page.facts]
     ladder = shown.ladder
     ids = [block.id for block in shown.blocks]
-    warnings = text.all_warnings(page.body, page.warnings)
     face = text.joined(
         [text.head_line("query_records", stream, facts, shown.first_id)],
         page.notes,
@@ -138,7 +138,7 @@ def _render(call: ToolCall, arguments: Arguments, shown: ShownPage) -> Outcome:
     return Outcome(
         structured={
             "next": [item.as_json() for item in following],
-            "warnings": warnings,
+            "warnings": page.all_warnings,
             **({} if page.table.id_prefix else {"record_ids": ids}),
             "content_ladder": [without_twin(entry) for entry in ladder],
             "notice": text.NOTICE,
@@ -146,7 +146,7 @@ def _render(call: ToolCall, arguments: Arguments, shown: ShownPage) -> Outcome:
             **({"page": page.table.page} if page.table.page else {}),
             "data": without_link(shown.data),
         },
-        text=text.leading_on(face, following, warnings),
+        text=text.leading_on(face, following, page.all_warnings),
         links=links_of(call, ladder),
         untrusted=(*UNTRUSTED, NEAR_POINTER),
         request_id=page.request_id,

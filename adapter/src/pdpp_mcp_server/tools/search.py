@@ -26,7 +26,8 @@ from pdpp_mcp_server.faces.content_ladder import links_of
 from pdpp_mcp_server.faces.hits import READ_ON, HitItem, HitTable, source_mix_lines
 from pdpp_mcp_server.faces.mail_operators import MailFiles, mail_files
 from pdpp_mcp_server.faces.meant_calls import meant_calls
-from pdpp_mcp_server.faces.near_values import NEAR_POINTER, near_calls, near_lines
+from pdpp_mcp_server.faces.near_calls import near_calls
+from pdpp_mcp_server.faces.near_values import NEAR_POINTER, near_lines
 from pdpp_mcp_server.faces.page_layout import Renderer
 from pdpp_mcp_server.faces.page_table import PageTable
 from pdpp_mcp_server.faces.record_identity import RecordPlace
@@ -147,7 +148,7 @@ def _render(
     mix = stated or _counted_mix(page)
     structured: Json = {
         "next": [item.as_json() for item in following],
-        "warnings": text.all_warnings(page.body, page.warnings),
+        "warnings": page.all_warnings,
         "results": [block.result for block in shown.blocks],
         **({"near": near} if near else {}),
         **({"source_mix": mix} if mix and not stated else {}),
@@ -219,7 +220,7 @@ def _json_face(
     results = [as_object(block.result) for block in shown.blocks]
     body: Json = {}
     count = count_of(page.body)
-    warnings = text.all_warnings(page.body, page.warnings)
+    warnings = page.all_warnings
     if page.more:
         body["has_more"] = True
     if page.cursor is not None:

@@ -14,7 +14,7 @@ import pytest
 
 from pdpp_kernel.source_item import SourceItem, SourceRecord
 from pdpp_sources.common.export import Export
-from pdpp_sources.common.source import without_repeats
+from pdpp_sources.common.source import Claim, claim, matching, without_repeats
 from pdpp_sources.source_contract import SourceContract
 from sources.tests.outside_package import ROOT, VIEWINGS
 
@@ -25,7 +25,7 @@ ViewingsSource: Any = run_path(
 
 @pytest.fixture(autouse=True)
 def specimen(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    (tmp_path / "viewings.csv").write_bytes(VIEWINGS)
+    (tmp_path / "viewings.csv").write_bytes(VIEWINGS + b"Heat,somewhen\n")
     monkeypatch.setattr(SourceContract, "specimen", tmp_path, raising=False)
     return tmp_path
 
@@ -62,6 +62,31 @@ def test_a_reader_that_breaks_it_is_told(check: Any, tmp_path: Path) -> None:
     wrong: Any = type("Wrong", (SourceContract,), {"source": _Forgetful(), "specimen": tmp_path})
     with pytest.raises(AssertionError):
         check(wrong())
+
+
+class _Greedy:
+    """Claims every file of its ending."""
+
+    def __init__(self) -> None:
+        self._inner = ViewingsSource()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+    def recognize(self, export: Export) -> Claim | None:
+        return claim(matching(export, lambda _: True, ".csv"), "it is there")
+
+
+def test_a_reader_that_claims_the_files_of_others_fails(tmp_path: Path) -> None:
+    with pytest.raises(AssertionError):
+        contract_of(_Greedy(), tmp_path).test_it_leaves_the_files_of_others_alone()
+
+
+def test_a_specimen_without_anything_broken_fails(tmp_path: Path) -> None:
+    path = tmp_path / "viewings.csv"
+    path.write_bytes(VIEWINGS.splitlines(keepends=True)[0] + b"Heat,2024-02-03\n")
+    with pytest.raises(AssertionError):
+        contract_of(ViewingsSource(), path).test_something_in_the_specimen_is_broken()
 
 
 class _Changed:

@@ -4,7 +4,13 @@ import io
 
 from rich.console import Console
 
-from pdpp_mcp_server.commands.record_rows import asked_columns, record_row, table_of_rows
+from pdpp_mcp_server.commands.record_rows import (
+    asked_columns,
+    fitting_columns,
+    record_row,
+    table_of_rows,
+    titles_of,
+)
 
 COLUMNS = ("account", "stream", "records", "from", "to", "on pages")
 DAYS = ("2025-01-14", "2026-11-28")
@@ -35,6 +41,21 @@ def test_a_list_shows_when_first_whatever_the_time_is_called() -> None:
     assert record_row({"id": "7", "data": RIDE | {"sent_at": "2024-08-01T08:00:00Z"}})["when"] == (
         "Thu 2024-08-01 08:00 UTC"
     )
+
+
+def test_a_list_shows_the_title_before_other_fields() -> None:
+    schema = {
+        "connectors": [
+            {
+                "streams": [
+                    {"field_capabilities": {"number": "t=string", "route": "role=primary-title"}}
+                ]
+            }
+        ]
+    }
+    row = record_row({"id": "7", "data": RIDE}, titles_of(schema))
+    assert [*row][:3] == ["when", "route", "number"]
+    assert fitting_columns([row], 52)[0] == ["when", "route", "id"]
 
 
 def test_every_column_that_was_asked_for_is_there_whatever_the_width() -> None:

@@ -16,7 +16,7 @@ PAGE = Path(__file__).resolve().parents[3] / "docs/recipes.md"
 
 def block(language: str) -> str:
     page = PAGE.read_text(encoding="utf-8")
-    (text,) = re.findall(rf"^```{language}\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    text, *_ = re.findall(rf"^```{language}\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
     return text
 
 

@@ -52,7 +52,7 @@ def test_the_owners_recipes_are_listed_and_those_that_cannot_be_used_named(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    (page,) = re.findall(r"^```toml\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL)
+    page, *_ = re.findall(r"^```toml\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL)
     recipes = tmp_path / "recipes"
     recipes.mkdir()
     (recipes / "rides.toml").write_text(page)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import tempfile
 import zipfile
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import ClassVar
@@ -24,6 +24,14 @@ from pdpp_sources.common.source import SourceReader
 from pdpp_sources.declared_values import faults_of_declaration, faults_of_record
 from pdpp_sources.registry import readings, with_outside
 
+# What no reader of an export of its own may claim: a text, a table, a list in JSON, a mailbox.
+_FOREIGN = (
+    b"Bread\n\nFlour, water, salt. Bake for an hour.\n",
+    b"colour;pieces\nred;3\ngreen;4\n",
+    b'[{"colour": "red", "pieces": 3}, {"colour": "green", "pieces": 4}]\n',
+    b"From bo@example.org Thu Feb  1 12:00:00 2024\nFrom: Bo <bo@example.org>\n"
+    b"To: cy@example.org\nSubject: Bread\nDate: Thu, 1 Feb 2024 12:00:00 +0000\n\nBaked.\n",
+)
 _DATED = (2024, 2, 1, 12, 0, 0)
 
 
@@ -42,6 +50,21 @@ class SourceContract:
             known = readings(export, sources=with_outside([self.source]))
         keys = [reading.source.connector_key for reading in known]
         assert keys == [self.source.connector_key], f"these sources read the specimen: {keys}"
+
+    def test_it_leaves_the_files_of_others_alone(self) -> None:
+        """A text, a table and a mailbox are not its own, whatever their names end in."""
+        endings = {Path(name).suffix for name in _files(self.specimen)}
+        for ending in sorted(endings | {".txt", ".csv", ".mbox"}):
+            for content in _FOREIGN:
+                with _folder({f"other{ending}": content}) as folder, open_export(folder) as export:
+                    mine = self.source.recognize(export)
+                names = [member.name for member in mine.members] if mine else []
+                assert not names, f"it claims a {ending} that begins with {content[:20]!r}"
+
+    def test_something_in_the_specimen_is_broken(self) -> None:
+        """What is broken in an export is reported, and the rest is read."""
+        broken = [item for item in self._read(self.specimen) if not isinstance(item, SourceRecord)]
+        assert broken, "nothing in the specimen is reported: put an entry into it that is broken"
 
     def test_every_stream_has_a_record(self) -> None:
         """What is declared can come."""
@@ -126,11 +149,18 @@ def _zipped(path: Path) -> Generator[Path]:
 
 
 @contextmanager
-def _cut(path: Path, kept: float) -> Generator[Path]:
-    """The files without their ends."""
+def _folder(contents: Mapping[str, bytes]) -> Generator[Path]:
     with tempfile.TemporaryDirectory() as folder:
-        for name, content in _files(path).items():
+        for name, content in contents.items():
             target = Path(folder) / name
             target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_bytes(content[: int(len(content) * kept)])
+            target.write_bytes(content)
         yield Path(folder)
+
+
+@contextmanager
+def _cut(path: Path, kept: float) -> Generator[Path]:
+    """The files without their ends."""
+    files = _files(path).items()
+    with _folder({name: content[: int(len(content) * kept)] for name, content in files}) as folder:
+        yield folder

@@ -17,9 +17,9 @@ ROOT = Path(__file__).resolve().parents[3]
 PAGE = (ROOT / "docs/recipes.md").read_text(encoding="utf-8")
 
 
-def block(language: str) -> str:
-    (text,) = re.findall(rf"^```{language}\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
-    return text
+def block(language: str, number: int = 0) -> str:
+    texts = re.findall(rf"^```{language}\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+    return texts[number]
 
 
 def test_its_example_reads_its_export(tmp_path: Path) -> None:
@@ -43,6 +43,19 @@ def test_its_example_reads_its_export(tmp_path: Path) -> None:
             ("8", "2024-07-02T09:30:00Z", "Hill", 7),
         )
     ]
+
+
+def test_its_example_of_rows_within_rows_reads_its_export(tmp_path: Path) -> None:
+    head, _, _ = block("toml").partition("[[stream]]")
+    recipe = RecipeSource(parse_recipe(head + block("toml", 1), "orders.toml"))
+    with open_export(as_folder({"orders.json": block("json", 1).encode()}, tmp_path)) as export:
+        claimed = recipe.recognize(export)
+        assert claimed
+        items = list(checked(recipe, recipe.read(export.only(claimed.members))))
+    order, paid = (item.data for item in items if isinstance(item, SourceRecord))
+    assert order == {"id": "A1", "number": "A1", "at": "2024-07-01T08:00:00Z"}
+    del paid["id"]
+    assert paid == {"parent_id": "A1", "how": "card", "amount": 6.25, "currency": "EUR"}
 
 
 def test_its_tables_name_every_member_and_what_it_means() -> None:

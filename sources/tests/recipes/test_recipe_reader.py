@@ -104,6 +104,18 @@ def test_the_words_of_a_declaration_are_those_of_the_contract() -> None:
     assert "name" in stream["query"]["aggregations"]["count_distinct"]
 
 
+def test_what_is_no_currency_is_named_and_left_out(tmp_path: Path) -> None:
+    rows = [("a", "eur"), ("b", "R$"), ("c", "6.25"), ("d", "Euros"), ("e", "USDC"), ("f", "€")]
+    body = "Start,Km,Fee,Currency\n" + "".join(
+        f"2024-07-0{day}T10:00:00Z,{name},1,{value}\n"
+        for day, (name, value) in enumerate(rows, start=1)
+    )
+    read = items(source(RIDES), {"a.csv": body.replace(",a,", ",1,").encode()}, tmp_path)
+    found = [each["currency"] for each in records(read)]
+    assert found == ["EUR", "R$", None, None, "USDC", "€"]
+    assert "no_value" in codes(read)
+
+
 PLACED = """
 [[stream]]
 name = "rides"

@@ -6,7 +6,7 @@ Source: docs/contract/authorization-server.md 14.4.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import datetime
 
 from rich.table import Table
@@ -18,23 +18,25 @@ from pdpp_mcp_server.rs_client.json_values import Json, as_object, compact, obje
 CELL_CHARS = 20  # the least that a column is good for
 CAPABILITIES = "operators"
 NOT_GRANTED = "g=false"
+_TITLE = "role=primary-title"
 WHOLE = frozenset({"id", "when", "stream", "records", "from", "to"})
 FOLDED = frozenset({CAPABILITIES, "account", "on pages"})  # names go on in the next line
 _INSTANT = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]{5,18}Z")
 KEY = "id"  # what one needs to open a record has room first
 
 
-def record_row(item: Json) -> Json:
-    """A record as a row: when first, what identifies it and its neighbours last."""
+def record_row(item: Json, titles: Collection[str] = ()) -> Json:
+    """A record as a row: when and its title first, what identifies it and its neighbours last."""
     data = as_object(item.get("data"))
     ids = {name: value for name, value in data.items() if name.endswith("_id")}
     times = {n: v for n, v in data.items() if n.endswith("_at") or _is_instant(v)}
     values = {n: v for n, v in data.items() if n not in ids and n not in times and n != "id"}
     # where days are those of UTC, an answer says no local time
-    named = sorted(times.items(), key=lambda each: not each[0].endswith("_at"))
-    first = next((v for _, v in named if isinstance(v, str)), "")
+    dated = sorted(times.items(), key=lambda each: not each[0].endswith("_at"))
+    first = next((v for _, v in dated if isinstance(v, str)), "")
     when = item.get("when") or utc_minute(first) or None
-    return {"when": when, **values, **times, **ids, "id": item.get("id")}
+    named = {name: values[name] for name in titles if name in values}
+    return {"when": when, **named, **values, **times, **ids, "id": item.get("id")}
 
 
 def _is_instant(value: object) -> bool:
@@ -137,6 +139,13 @@ def field_rows(stream: Json) -> Iterator[Json]:
     for name, flags in as_object(stream.get("field_capabilities")).items():
         able = "not granted" if NOT_GRANTED in str(flags).split(",") else flags
         yield {"field": name, "source": stream.get("source"), CAPABILITIES: able}
+
+
+def titles_of(body: Json) -> set[str]:
+    """The fields that are titles of the streams of `/v1/schema?view=compact`."""
+    streams = (s for each in objects_in(body.get("connectors")) for s in stream_rows(each))
+    fields = (f for each in streams for f in each["field_capabilities"].items())
+    return {name for name, flags in fields if _TITLE in str(flags).split(",")}
 
 
 def group_row(group: Json) -> Json:

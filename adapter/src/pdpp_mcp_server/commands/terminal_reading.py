@@ -30,6 +30,7 @@ from pdpp_mcp_server.commands.record_rows import (
     stream_rows,
     table_of_rows,
     text_lines,
+    titles_of,
 )
 from pdpp_mcp_server.commands.tables import console, indented, plain, words
 from pdpp_mcp_server.rs_client.answers import (
@@ -151,7 +152,7 @@ class TerminalReading:
         """Print records of a stream."""
         asked = [*which.asked(), *listed("fields", fields), *given(sort=sort), *self.zone()]
         names = [value for _, value in listed("fields", fields)]
-        show = partial(_show_asked, names) if names else _show_records
+        show = partial(_show_asked, names) if names else partial(_show_records, stream)
         self.print_list(records_path(stream), asked, which, show)
 
     def search(self, terms: SearchTerms, which: RowFlags, show: ShowRows | None = None) -> bool:
@@ -196,8 +197,9 @@ class TerminalReading:
         return first
 
 
-def _show_records(reading: TerminalReading, rows: Sequence[Json]) -> None:
-    shown = [record_row(each) for each in rows]
+def _show_records(stream: str, reading: TerminalReading, rows: Sequence[Json]) -> None:
+    schema = reading.ask(("v1", "schema"), given(view="compact", stream=stream)) if rows else {}
+    shown = [record_row(each, titles_of(schema)) for each in rows]
     columns, left = fitting_columns(shown, console().width)
     reading.print_rows({}, shown, columns)
     if left:

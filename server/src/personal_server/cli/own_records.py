@@ -121,8 +121,8 @@ class OwnCommands:
         Parameters
         ----------
         stream
-            The record's stream: `messages`, or with its account `E-mail/messages`. May be left
-            out.
+            The record's stream: `messages`, or with its account `E-mail/messages`. Or its id
+            alone, where one record has that id.
         key
             The record's id, as `pdpp records` and `pdpp search` print it.
         fields

@@ -184,6 +184,10 @@ number = {{ from = "no", is = "string", about = "The service's number" }}
 at = {{ is = "instant", about = "When it was" }}
 title = {{ from = "/about/title", about = "Its title" }}
 length = {{ from = "km", is = "number", unit = "km", about = "How long it was" }}
+
+# Lists in these rows are streams of their own: `within = "entries"`, `rows = "/parts"`, which
+# begins at the row around. Money: {{ is = "amount", unit_field = "currency" }} and a field
+# `currency` that is = "currency". docs/recipes.md has an example of both.
 """
 _RECIPE_SPECIMEN = """{"entries": [
   {"no": 1, "at": "2026-01-05T08:00:00Z", "about": {"title": "Lake"}, "km": 12.5},

@@ -18,7 +18,7 @@ from pdpp_sources.common.text import one_line, or_none, printable, printable_wit
 from pdpp_sources.common.times import from_iso, iso_seconds, rendered
 from pdpp_sources.recipes.json_places import path_of
 from pdpp_sources.recipes.recipe import Alternatives, RecipeField
-from pdpp_sources.tables.column_amounts import POINTS, amount_forms, amount_value
+from pdpp_sources.tables.column_amounts import POINTS, amount_forms, amount_value, is_currency
 from pdpp_sources.tables.column_days import DAY_FIRST, MONTH_FIRST, day_forms, day_value
 
 BY_COLUMN = "by-column"
@@ -131,6 +131,13 @@ def _word(text: str, *_: object) -> str | None:
     return or_none(one_line(text, _LONGEST_WORD_CHARS))
 
 
+def _currency(text: str, *_: object) -> str:
+    """A code, in capitals where it has three letters, or a sign. Raises: BadRecord."""
+    if not is_currency(text):
+        raise _unlike()
+    return text.upper() if len(text) == 3 and text.isalpha() and text.isascii() else text
+
+
 def _whole(text: str, *rest: Any) -> int:
     number = _number(text, *rest)
     if number != int(number) or abs(number) >= 2**63:
@@ -232,7 +239,7 @@ _OF_KINDS: Mapping[str, Callable[..., Json]] = {
     "name": _word,
     "string": _word,
     "reference": _word,
-    "currency": _word,
+    "currency": _currency,
     "whole": _whole,
     "number": _number,
     "amount": _number,

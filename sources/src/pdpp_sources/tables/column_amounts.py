@@ -15,6 +15,7 @@ _CODES = (
     "|HKD|SGD|KRW|ILS|UAH|THB|PHP|IDR|MYR|AED|SAR|BTC|ETH"
 )
 _MONEY = rf"(?:(?:US|CA|AU|NZ|HK|R|A|C|S)?\$|[€£¥₹₽₩₺₴₪฿₫₱]|{_CODES}|[Kk]r\.?|zł|Kč|Ft|Fr\.)"
+_CURRENCY = re.compile(rf"(?:[A-Za-z]{{3}}|[A-Z]{{4,5}}|{_MONEY})")
 _SIGN = "[-+\u2212]"
 _BLANKS = " \u00a0\u202f\u2009"
 _GROUPS = {
@@ -23,6 +24,11 @@ _GROUPS = {
     " ": rf"[1-9]\d{{0,2}}(?:[{_BLANKS}]\d{{3}}){{1,4}}",
     "'": r"[1-9]\d{0,2}(?:['’]\d{3}){1,4}",
 }
+
+
+def is_currency(text: str) -> bool:
+    """Whether it is a code (`EUR`, `usdc` is none, `USDC` is one), or a sign (`€`, `R$`, `kr`)."""
+    return _CURRENCY.fullmatch(text) is not None
 
 
 @cache

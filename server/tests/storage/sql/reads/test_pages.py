@@ -1,4 +1,4 @@
-"""Days stand in an order of time where they begin in a zone, on whichever page."""
+"""Days stand where they begin in a zone, and a page costs what it shows."""
 
 from __future__ import annotations
 
@@ -10,12 +10,24 @@ from typing import Any
 import orjson
 import pytest
 
-from pdpp_kernel.criteria import Order, WholeDays
+from pdpp_kernel.criteria import Condition, Order, WholeDays
 from pdpp_kernel.values import ValueKind
 from personal_server.enforcement.plans import RecordsPlan
+from personal_server.storage.sql.reads import pages
 from personal_server.storage.sql.store import SqlRecordStore
 from server.tests.storage.conftest import sqlite_store
-from server.tests.storage.worlds import NOTES, connection, declaration, note, scope, walk, write
+from server.tests.storage.sqlite.work import counted_store, work_of
+from server.tests.storage.worlds import (
+    NOTES,
+    condition,
+    connection,
+    declaration,
+    note,
+    order,
+    scope,
+    walk,
+    write,
+)
 
 WEST = "America/Los_Angeles"
 
@@ -63,6 +75,47 @@ def test_whole_days_begin_in_the_zone(
 ) -> None:
     scopes = (scope(stream=DATED.streams["notes"]),)
     for descending in (False, True):
-        order = Order("at", ValueKind.INSTANT, descending, days)
-        found = [place.key for place in walk(store, RecordsPlan(scopes, order, limit))]
+        by = Order("at", ValueKind.INSTANT, descending, days)
+        found = [place.key for place in walk(store, RecordsPlan(scopes, by, limit))]
         assert found == (expected[::-1] if descending else expected)
+
+
+DAWN = "2025-12-31T00:00:00Z"
+CALM = condition("mood", "eq", "calm")
+RARE = condition("words", "gte", 100)
+COMMON = condition("words", "gte", 0)
+BODY = condition("body", "eq", "same", caseless=True)
+
+
+@pytest.mark.parametrize(
+    ("conditions", "by"),
+    [
+        ((CALM,), "at"),  # few, which are sorted
+        ((RARE,), "at"),
+        ((COMMON, CALM), "at"),  # what narrows most
+        ((RARE, BODY), "at"),
+        ((BODY,), "at"),  # all of them, but in order
+        ((COMMON, BODY), "at"),
+        ((COMMON,), "at"),  # by the order, until the page is full
+        ((COMMON,), "words"),
+        ((), "at"),
+    ],
+    ids=lambda each: each if isinstance(each, str) else ",".join(c.field for c in each) or "none",
+)
+def test_a_page_of_a_larger_archive_costs_the_same(
+    tmp_path: Path, conditions: tuple[Condition, ...], by: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pages, "FEW", 10)
+    plan = RecordsPlan((scope(),), order(by, down=True), 3, conditions)
+    works: list[int] = []
+    for others in (40, 400):
+        with counted_store(tmp_path / str(others)) as (store, counters):
+            rare = [note(f"a{n}", mood="calm", words=100 + n, body="same") for n in range(4)]
+            rest = [
+                note(f"b{n}", DAWN, mood="glad", words=n % 9, body="same") for n in range(others)
+            ]
+            write(store, "cin_a", [*rare, *rest])
+            work, page = work_of(store, counters, lambda snapshot: snapshot.page(plan))
+            assert len(page.rows) == 3  # type: ignore[attr-defined]
+            works.append(work.steps)
+    assert works[0] == works[1]

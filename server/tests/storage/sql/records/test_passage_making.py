@@ -71,8 +71,8 @@ def test_the_newest_come_first_and_then_what_changed(store: SqlRecordStore) -> N
     work = waiting(store)
     assert sorted(texts(work)) == ["changed", "new"]
     put(store, work)
-    # the walk meets the new one again, and passes over it
-    assert (texts(waiting(store)), pending(store)) == (["text 2", "text 1"], 3)
+    # the walk comes to the new one again, and passes over it
+    assert (texts(waiting(store)), pending(store)) == (["text 2", "text 1"], 4)
     put(store, waiting(store))
     put(store, waiting(store))
     assert (left(store), pending(store)) == ([(6, 0)], 0)

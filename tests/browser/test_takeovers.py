@@ -13,7 +13,7 @@ from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, urlencode
 
 import httpx2
 import pytest
@@ -23,7 +23,7 @@ from personal_server.cli.serve import has_address
 from personal_server.storage.authorization_rows import RequestRow
 from server.tests.cli.test_serve import command, environment_of, greeting
 from tests.browser.chromium import chromium
-from tests.browser.site import SECONDS, Site
+from tests.browser.site import SECONDS, Owner, Site
 from tests.processes import started, stopped
 
 pytestmark = pytest.mark.long
@@ -55,6 +55,7 @@ for (const [name, value] of new URLSearchParams(asked)) {
 document.body.append(form); form.submit();
 """
 
+OPEN = "window.opened = window.open(arguments[0]);"
 SHOWN = "return document.body.innerText"
 
 
@@ -98,6 +99,49 @@ def test_no_website_starts_the_sign_in_of_an_owner(running: Site, host: str) -> 
     with running.server.stores.authorization.read() as reader:
         assert not reader.count(RequestRow)
     assert httpx2.post(address, data=dict(parse_qsl(OWNERS))).status_code == HTTPStatus.OK
+
+
+def test_a_website_keeps_hold_of_a_window_only_until_it_has_its_answer(running: Site) -> None:
+    """Of a page of the owner it loses it; of its own request not, through sign-in and back."""
+    with website() as port, chromium() as driver:
+        owner, soon = Owner(driver, running), WebDriverWait(driver, SECONDS)
+        owner.sign_in()
+        signed_in = driver.current_url
+        app = f"http://127.0.0.1:{port}/"
+        driver.switch_to.new_window("tab")
+        driver.get(app)
+        first = driver.current_window_handle
+        driver.execute_script(OPEN, signed_in)
+        soon.until(lambda _: driver.execute_script("return opened.closed"))
+        before = set(driver.window_handles)
+        driver.execute_script(OPEN, request_of(running.origin, app))
+        soon.until(lambda _: set(driver.window_handles) - before)
+        driver.switch_to.window((set(driver.window_handles) - before).pop())
+        soon.until(lambda _: "/owner/login" in driver.current_url)
+        owner.sign_in()
+        assert "/consent/" in driver.current_url
+        owner.decide("deny")
+        soon.until(lambda _: driver.current_url.startswith(app))
+        assert driver.execute_script("return window.opener !== null")
+        driver.switch_to.window(first)
+        assert not driver.execute_script("return opened.closed")
+
+
+def request_of(origin: str, app: str) -> str:
+    """Where an app begins a request of its own."""
+    wanted = {"client_name": "Window", "redirect_uris": [app], "token_endpoint_auth_method": "none"}
+    client_id = httpx2.post(f"{origin}/oauth/register", json=wanted).json()["client_id"]
+    asked = {
+        "response_type": "code",
+        "client_id": client_id,
+        "redirect_uri": app,
+        "code_challenge": "c" * 43,
+        "code_challenge_method": "S256",
+        "resource": f"{origin}/mcp",
+        "scope": "pdpp:read",
+        "state": "s",
+    }
+    return f"{origin}/oauth/authorize?{urlencode(asked)}"
 
 
 @pytest.mark.skipif(not has_address("::1"), reason="this machine has no IPv6")

@@ -234,16 +234,18 @@ NEXT_STEPS: Mapping[str, Text] = {
 """What a person can do about errors whose own words are for the app's developer."""
 
 
+_WITH_OPENER = re.compile(r"/owner/(login|enter)([/?]|$)|/(?!owner([/?]|$))")
+"""Pages through which an app's window goes, until the app has it back and may use its opener."""
 _INSTALLING = {"worker_src": "'self'", "manifest_src": "'self'"}
 
 
 def console_headers(
-    origin: str,
+    visit: PageRequest,
     form_target: str | None = None,
     script: Script | None = None,
     language: str | None = None,
 ) -> dict[str, str]:
-    """The headers of every page.
+    """The headers of every page; no window of another site reaches one that needs no opener.
 
     `form_target` is where a form may be redirected to; `script` is the one of ours that runs;
     `language` is the page's.
@@ -264,7 +266,9 @@ def console_headers(
     }
     if language is not None:
         headers |= {"Content-Language": language, "Vary": "Accept-Language"}
-    if origin.startswith("https:"):
+    if not _WITH_OPENER.match(visit.target):
+        headers["Cross-Origin-Opener-Policy"] = "same-origin"
+    if visit.origin.startswith("https:"):
         headers["Strict-Transport-Security"] = "max-age=31536000"
     return headers
 
@@ -330,17 +334,17 @@ class Templates:
         )
         if visit.place:
             body = _OWN_LINKS.sub(rf'\1="{visit.place}/', body)
-        headers = console_headers(visit.origin, target, script, language.tag)
+        headers = console_headers(visit, target, script, language.tag)
         return HTMLResponse(body, status, headers)
 
     def nothing(self, visit: PageRequest) -> Response:
         """Nothing came since the page was made."""
-        return Response(status_code=204, headers=console_headers(visit.origin))
+        return Response(status_code=204, headers=console_headers(visit))
 
     def go(self, visit: PageRequest, location: str, *, status: int = 303) -> Response:
         """Send the browser on with 303, so that a reload repeats nothing, or its form with 307."""
         placed = visit.place + location if location.startswith("/") else location
-        return RedirectResponse(placed, status, console_headers(visit.origin))
+        return RedirectResponse(placed, status, console_headers(visit))
 
     def failure(self, visit: PageRequest, error: PersonalServerError, *, as_json: bool) -> Response:
         """An error as a page, or in the server family."""
@@ -368,7 +372,7 @@ class Templates:
     def _json(self, visit: PageRequest, error: PersonalServerError) -> Response:
         error.members.pop("back_to_app", None)  # a link of the page, no member of the wire
         response = json_error(error, visit.request_id)
-        response.headers.update(console_headers(visit.origin))
+        response.headers.update(console_headers(visit))
         return response
 
 

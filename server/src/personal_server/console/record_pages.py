@@ -370,7 +370,7 @@ def _is_picture(kind: str, head: bytes) -> bool:
 
 def _sandboxed(visit: PageRequest) -> dict[str, str]:
     """The headers of what is no page of ours: nothing of it runs."""
-    return {**console_headers(visit.origin), "Content-Security-Policy": SANDBOX}
+    return {**console_headers(visit), "Content-Security-Policy": SANDBOX}
 
 
 def _bytes_of(content: BinaryIO, headers: Mapping[str, str]) -> Response:

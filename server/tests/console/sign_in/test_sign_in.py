@@ -268,8 +268,26 @@ def test_every_page_carries_the_strict_headers(house: Household) -> None:
         assert page.headers["strict-transport-security"] == "max-age=31536000"
         assert page.headers["cache-control"] == "no-store"
         assert page.headers["pragma"] == "no-cache"
-        assert "cross-origin-opener-policy" not in page.headers
         assert "<script" not in page.text
+
+
+def test_pages_that_lead_back_to_an_app_keep_its_window(house: Household) -> None:
+    """Of the others no website that opened one gets hold."""
+    signed_in, stranger = house.signed_in(), house.browser()
+    for browser, path, is_kept in (
+        (signed_in, "/owner/", False),
+        (signed_in, "/owner/search?q=x", False),
+        (signed_in, "/owner/nothing", False),
+        (stranger, "/owner/", False),
+        (stranger, "/owner/sign-ins", False),
+        (stranger, "/owner/login?next=/consent/x", True),
+        (stranger, "/owner/enter?t=x", True),
+        (stranger, "/consent/x", True),
+        (signed_in, "/consent/x", True),
+        (signed_in, "/device", True),
+    ):
+        policy = browser.get(path).headers.get("cross-origin-opener-policy")
+        assert policy == (None if is_kept else "same-origin"), path
 
 
 def test_bad_requests_are_pages_with_their_code(house: Household) -> None:

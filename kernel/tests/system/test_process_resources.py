@@ -38,6 +38,26 @@ def test_threads_share_one_heap() -> None:
     assert told.stdout.count(b"<heap nr=") == 1
 
 
+FREED = """
+import sys
+from pdpp_kernel.system.process_resources import give_memory_back, memory_bytes
+held = [bytes(2_000) for _ in range(16_000)]
+last = bytes(2_000)
+held.clear()
+before = memory_bytes()
+give_memory_back()
+print(before - memory_bytes())
+"""
+
+
+@pytest.mark.skipif(
+    not hasattr(ctypes.CDLL(None), "malloc_trim"), reason="only the GNU C library can be told"
+)
+def test_what_was_freed_below_what_is_held_is_given_to_the_system() -> None:
+    told = subprocess.run([sys.executable, "-c", FREED], capture_output=True, check=True)
+    assert int(told.stdout) > 16 * 1024 * 1024
+
+
 def test_it_knows_what_it_holds() -> None:
     before = memory_bytes()
     held = b"x" * (64 * 1024 * 1024)

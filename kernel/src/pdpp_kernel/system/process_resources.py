@@ -40,3 +40,9 @@ def share_one_heap() -> None:
     """
     with suppress(AttributeError, OSError):  # other C libraries have one heap, or their own way
         ctypes.CDLL(None).mallopt(_ONE_HEAP, 1)
+
+
+def give_memory_back() -> None:
+    """Give the system what was freed: the C library keeps it while something lies behind it."""
+    with suppress(AttributeError, OSError):  # other C libraries have their own way
+        ctypes.CDLL(None).malloc_trim(0)

@@ -10,7 +10,7 @@ import apsw
 import pytest
 
 from personal_server.storage.sqlite.database import SqliteDatabase, SqliteSession
-from personal_server.storage.sqlite.page_memory import FEW_KIB, READER_KIB
+from personal_server.storage.sqlite.page_memory import FEW_KIB, READER_KIB, WRITER_KIB
 from tests.new_files import new_file
 
 
@@ -62,3 +62,20 @@ def test_where_one_reader_fails_none_is_lost(database: SqliteDatabase) -> None:
     with pytest.raises(apsw.ConnectionClosedError):
         database.let_read_pages_go()
     assert database.idle.qsize() == busy + 2
+
+
+@pytest.mark.parametrize("keeps_few", [False, True])
+def test_a_large_write_holds_few_pages_and_lets_them_go(
+    database: SqliteDatabase, *, keeps_few: bool
+) -> None:
+    if keeps_few:
+        database.keep_few_pages()
+    with database.write() as session:
+        session.run("CREATE TABLE spread (line INTEGER PRIMARY KEY, text TEXT)")
+    with database.few_pages(), database.write() as session:
+        session.many("INSERT INTO spread VALUES (?, ?)", [(n, "x" * 4_000) for n in range(1_000)])
+        assert held_bytes(session) < 2 * FEW_KIB * 1024
+    with database.write() as session:
+        assert held_bytes(session) < FEW_KIB * 1024 // 2
+        assert kib_of(session) == (FEW_KIB if keeps_few else WRITER_KIB)
+        assert session.value("SELECT count(*) FROM spread") == 1_000

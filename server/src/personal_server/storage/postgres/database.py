@@ -19,7 +19,7 @@ import math
 import threading
 import time
 from collections.abc import Callable, Generator, Iterator, MutableMapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
@@ -246,6 +246,10 @@ class PostgresDatabase:
 
     def let_read_pages_go(self) -> None:
         """The database holds what was read, too."""
+
+    def few_pages(self) -> AbstractContextManager[None]:
+        """The database holds them."""
+        return nullcontext()
 
     def keep_few_pages(self) -> None:
         """The database keeps them, in memory of its own."""

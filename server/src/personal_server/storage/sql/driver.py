@@ -124,6 +124,10 @@ class Database(Protocol):
         """Give back the memory of what was read, most of which nobody needs soon."""
         ...
 
+    def few_pages(self) -> AbstractContextManager[None]:
+        """While a block touches rows all over large tables: what it held is given to the system."""
+        ...
+
     def merge_words(self, index: str) -> bool:
         """Merge a little of what a word index lies in, so that a word is looked up in few places.
 

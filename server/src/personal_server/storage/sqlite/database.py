@@ -71,7 +71,6 @@ BRIEF_SECONDS = 0.05
 # What one reader makes of one state and keeps: some kilobytes each.
 MOST_DERIVED = 500
 STATEMENT_CACHE = 400
-WRITER_CACHE_KIB = 49_152
 JOURNAL_BYTES = 64 * 1024 * 1024
 # Pages of a word index written per step of a merge: some tens of milliseconds.
 PAGES_MERGED = 500
@@ -342,7 +341,7 @@ class SqliteDatabase(PageMemory):
         self.writability = Writability(self.path, logs=serving)
         if serving and self._claimed is None:
             self._claimed = claim_file(self.path)
-        self._writer = self._open(WRITER_CACHE_KIB)
+        self._writer = self._open(self.writer_kib)
         try:
             with translated():
                 self._writer.pragma("journal_mode", "wal")
@@ -365,7 +364,7 @@ class SqliteDatabase(PageMemory):
         self.writability.refused(reason, refusal)
         self._opened_with = Opening.for_reading(self.path, reason)
         self.is_read_only = True
-        self._writer = self._open(WRITER_CACHE_KIB)
+        self._writer = self._open(self.writer_kib)
         with translated(), _transaction(self._writer, "BEGIN"):
             if missing_steps(self._writer, steps).steps:
                 raise refusal

@@ -3,26 +3,34 @@
 from __future__ import annotations
 
 import queue
-from contextlib import ExitStack, suppress
+from collections.abc import Generator
+from contextlib import ExitStack, contextmanager, suppress
 from typing import Any, Protocol
 
-READER_KIB, FEW_KIB = 8_192, 1_024
+from pdpp_kernel.system.process_resources import give_memory_back
+
+WRITER_KIB, READER_KIB, FEW_KIB = 49_152, 8_192, 1_024
 
 
 class _Connected(Protocol):
     idle: queue.LifoQueue[Any]
+    writer_kib: int
     reader_kib: int
 
     def pragma(self, name: str, value: int | str | bool) -> None: ...
+
+    def let_pages_go(self) -> None: ...
+
+    def let_read_pages_go(self) -> None: ...
 
 
 class PageMemory:
     """How much of it a database takes: what is not kept is in the memory of the system.
 
-    Units: `reader_kib` is what each reading connection takes, in KiB.
+    Units: `writer_kib` is what the writing connection takes, `reader_kib` each reading one, in KiB.
     """
 
-    reader_kib = READER_KIB
+    writer_kib, reader_kib = WRITER_KIB, READER_KIB
 
     def let_pages_go(self: _Connected) -> None:
         """Give back the memory of what a large write touched, which nobody needs soon."""
@@ -32,9 +40,24 @@ class PageMemory:
         """Give back the memory of what was read, most of which nobody needs soon."""
         _set_idle(self.idle, "shrink_memory", 1)
 
+    @contextmanager
+    def few_pages(self: _Connected) -> Generator[None]:
+        """While a block touches rows all over large tables: what it held is given to the system.
+
+        A write holds few pages meanwhile; what is beyond lies in the journal already.
+        """
+        self.pragma("cache_size", -min(FEW_KIB, self.writer_kib))
+        try:
+            yield
+        finally:
+            self.let_pages_go()
+            self.pragma("cache_size", -self.writer_kib)
+            self.let_read_pages_go()
+            give_memory_back()
+
     def keep_few_pages(self: _Connected) -> None:
         """Take less memory, as a process beside the server does."""
-        self.reader_kib = FEW_KIB
+        self.writer_kib = self.reader_kib = FEW_KIB
         self.pragma("cache_size", -FEW_KIB)
         _set_idle(self.idle, "cache_size", -FEW_KIB)
 

@@ -118,23 +118,23 @@ class SqlFeedMails:
     ) -> None:
         """Nothing is kept of a feed that was removed meanwhile."""
         subject = self._subject_id
-        with self._database.write() as session:
+        with self._database.few_pages(), self._database.write() as session:
             if session.first(_FEED, (subject, feed_id)) is None:
                 return
             session.many(_FORGET, [(subject, feed_id, *each) for each in forgotten])
-            session.many(replacing(FeedMailRow), [(subject, *values_of(each)) for each in mails])
-        self._database.let_pages_go()
-        self._database.let_read_pages_go()
+            ordered = sorted(mails, key=lambda each: each.copy_of)  # as an index has them
+            session.many(replacing(FeedMailRow), [(subject, *values_of(each)) for each in ordered])
 
     def _among(
         self, column: object, feed_id: str, values: Sequence[str], *, with_records: bool = True
     ) -> list[FeedMailRow]:
         found: list[FeedMailRow] = []
-        known = [each for each in values if each]
+        known = sorted({each for each in values if each})
         for begin in range(0, len(known), ASKED_AT_ONCE):
             part = known[begin : begin + ASKED_AT_ONCE]
             statement = _among(column, len(part), with_records=with_records)
             found += self._rows(statement, (feed_id, *part))
+            self._database.let_read_pages_go()  # each lies on a page of its own
         return found
 
     def _rows(self, statement: str, values: Sequence[str | int]) -> list[FeedMailRow]:

@@ -33,7 +33,7 @@ class PretendedMailbox:
     Shapes: `folders` say how many mails each has, whose UIDs are 1 to that number; a connection is
         closed before the answer to its command of the number `ends_at`; `uidvalidity` is asked
         whenever a folder is told of; `letter` makes a mail by that and its UID; with `half` a
-        connection ends behind so many bytes of a body.
+        connection ends behind so many bytes of a body; `before` is called with each command.
     """
 
     folders: Mapping[str, int]
@@ -42,6 +42,7 @@ class PretendedMailbox:
     uidvalidity: Callable[[], int] = lambda: 1
     letter: Callable[[int, int], bytes] = a_letter
     half: int | None = None
+    before: Callable[[str], object] = lambda _: None
     commands: list[str] = field(default_factory=list[str])
     bodies: list[int] = field(default_factory=list[int])
     port: int = 0
@@ -61,6 +62,7 @@ class PretendedMailbox:
                     return
                 tag, _, command = line.strip().partition(b" ")
                 self.commands.append(command.decode())
+                self.before(command.decode())
                 said = bytearray()
                 for each in self._answers(command):
                     said += each

@@ -712,6 +712,7 @@ def test_a_hostile_server_ends_its_own_run_only(
     feed_of: FeedOf, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     monkeypatch.setattr(mailbox_process, "SILENCE_SECONDS", 2.0)
+    monkeypatch.setattr(mailbox_process, "SEARCH_SILENCE_SECONDS", 2.0)
     answers, codes = HOSTILE[name]
     with hostile(answers) as port:
         fed = feed_of(f"imap://ada@127.0.0.1:{port}", PASSWORD)

@@ -22,6 +22,7 @@ from personal_server.storage.feed_rows import FeedRow
 from personal_server.storage.sql.care.feeds import SqlFeeds
 from personal_server.storage.sql.driver import Database
 from personal_server.storage.sql.logs.authorization_transaction import SqlAuthorizationTransaction
+from server.tests.app.http_server.served import until
 from server.tests.console.browsing import SECOND, Clock
 from server.tests.feeds.test_feed_states import a_feed
 from tests.new_files import new_file
@@ -356,3 +357,37 @@ def test_a_process_that_ends_before_it_told_its_owner_leaves_a_run_that_is_told_
     bench.clock.now_ns += feed_states.LEASE_NS
     bench.work()
     assert (bench.feed().trouble, bench.troubles) == ("needs_you", ["needs_you"])
+
+
+@dataclass
+class SilentTalk:
+    """A conversation with a server that says nothing."""
+
+    ended: threading.Event = field(default_factory=threading.Event)
+    silent_seconds: float = 90.0
+
+    def leave(self) -> None:
+        self.ended.set()
+
+
+def test_feeds_that_wait_for_silent_servers_delay_few_others(bench: Bench) -> None:
+    names = [f"fee_{number}" for number in range(1, 12)]
+    for name in names[1:]:
+        bench.store.add_feed(a_feed(feed_id=name, name=name, place=name, due_at_ns=bench.clock()))
+    talks, waits = {name: SilentTalk() for name in names}, bench.engine.waits
+
+    def waiting(feed: FeedRow) -> RunResult:
+        with waits.under_way(feed.feed_id, talks[feed.feed_id]):
+            talks[feed.feed_id].ended.wait(60)
+        raise PutOff
+
+    bench.ends = waiting
+    bench.engine.work()
+    until(lambda: len(bench.ran) == 4)
+    until(lambda: all(waits.silent_seconds(name) for name, _ in bench.ran))
+    bench.engine.work()
+    until(lambda: len(bench.ran) == 8)
+    bench.engine.work()
+    assert len(bench.ran) == 8
+    bench.engine.stop()
+    assert {bench.feed(name).state for name in names} == {"waiting"}

@@ -20,9 +20,16 @@ import msgspec
 from pdpp_kernel.system.confinement import MB
 from pdpp_sources.mailbox_messages import (
     Answered,
+    AskChanges,
+    AskHeads,
+    AskLabels,
+    AskMark,
+    ListFolders,
+    ListUids,
     MailboxEnd,
     MailboxReply,
     MailboxRequest,
+    OpenFolder,
     WaitForChange,
     receive_reply,
 )
@@ -34,8 +41,15 @@ MEMORY_BYTES = 256 * MB
 SILENCE_SECONDS = 60.0
 # A command may take so long, and longer by the time that a slow line takes for what it brings.
 COMMAND_SECONDS = 120.0
+# A server that looks through a folder of many mails says nothing while it reads its disk.
+SEARCHES = (AskChanges, AskHeads, AskLabels, AskMark, ListFolders, ListUids, OpenFolder)
+SEARCH_SILENCE_SECONDS, SEARCH_SECONDS = 300.0, 600.0
 LEAST_BYTES_A_SECOND = 4 * 1024
 LARGEST_ANSWER_BYTES = 96 * MB
+LOOKS_A_SILENCE = 4
+"""How often it is asked whether a server has been silent for too long."""
+KEEPALIVE = {"TCP_KEEPIDLE": 30, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3}
+"""In seconds: a machine that is gone is noticed after a minute."""
 _CHUNK_BYTES = 64 * 1024
 MISBEHAVES = "mailbox_misbehaves"
 
@@ -47,17 +61,48 @@ class WireCount:
     received: int = 0
     sent: int = 0
     allowed_seconds: float = COMMAND_SECONDS
-    _since: float = field(default_factory=time.monotonic, init=False)
+    allowed_silence: float = 0.0
+    """How long the server may say nothing; 0 while nothing is asked of it."""
+
+    clock: Callable[[], float] = time.monotonic
+    _since: float = field(default=0.0, init=False)
     _before: int = field(default=0, init=False)
+    _heard: float = field(default=0.0, init=False)
+
+    def __post_init__(self) -> None:
+        self._since = self.clock()
 
     def begin_command(self) -> None:
         """One was sent."""
-        self._since, self._before = time.monotonic(), self.received
+        self._since, self._before = self.clock(), self.received
+
+    def begin_answer(self, silence_seconds: float, seconds: float) -> None:
+        """Something is asked: how long the server may be silent, and may take for the answer."""
+        self._since = self._heard = self.clock()
+        self.allowed_seconds, self.allowed_silence = seconds, silence_seconds
+
+    def end_answer(self) -> None:
+        """The answer is whole."""
+        self.allowed_silence = 0.0
+
+    def hear(self, size: int) -> None:
+        """The server said so many bytes."""
+        self._heard = self.clock()
+        self.received += size
+
+    @property
+    def silent_seconds(self) -> float:
+        """How long the server has said nothing though it was asked."""
+        return self.clock() - self._heard if self.allowed_silence else 0.0
+
+    def is_gone(self) -> bool:
+        """Whether the server has been silent for longer than one that is at work."""
+        return self.silent_seconds > self.allowed_silence
 
     def is_beyond(self) -> bool:
         """Whether the answer under way takes longer or is larger than any honest one."""
         got = self.received - self._before
-        seconds = time.monotonic() - self._since
+        seconds = self.clock() - self._since
         if got > LARGEST_ANSWER_BYTES:
             return True
         return seconds > self.allowed_seconds + got / LEAST_BYTES_A_SECOND
@@ -69,7 +114,6 @@ class MailboxProcess:
 
     _requests: IO[bytes]
     _replies: IO[bytes]
-    _wire: socket.socket
     _count: WireCount
     kill: Callable[[], None]
     """End it at once; whoever waits for an answer gets none."""
@@ -77,36 +121,54 @@ class MailboxProcess:
     end: MailboxEnd | None = None
     """Why there is nothing more, once it is so."""
 
+    is_left: bool = False
+    """Whether it was ended from here, for no fault of the server."""
+
     def ask(self, request: MailboxRequest) -> Iterator[MailboxReply]:
         """What is answered, as it comes; nothing once the conversation has ended."""
-        if self.end is not None:
-            return
-        with suppress(BrokenPipeError):
-            send_message(self._requests, request)
-        while True:
-            reply = self._reply()
-            if isinstance(reply, MailboxEnd):
-                self.end = reply
-                self.commands = max(self.commands, reply.commands)
-                return
-            if isinstance(reply, Answered):
-                self.commands = reply.commands
-                return
-            yield reply
+        looks = isinstance(request, SEARCHES)
+        silence = SEARCH_SILENCE_SECONDS if looks else SILENCE_SECONDS
+        return self._answers(request, silence, SEARCH_SECONDS if looks else COMMAND_SECONDS)
 
     def wait(self, seconds: int) -> Iterator[MailboxReply]:
         """What changes in the open folder for so long; silence is no sign of a cut meanwhile.
 
         A server that hangs is noticed when it does not answer after that time.
         """
-        self._count.allowed_seconds = seconds + COMMAND_SECONDS
-        self._wire.settimeout(seconds + SILENCE_SECONDS)
+        silence, whole = seconds + SILENCE_SECONDS, seconds + COMMAND_SECONDS
+        return self._answers(WaitForChange(seconds), silence, whole)
+
+    @property
+    def silent_seconds(self) -> float:
+        """How long the server has said nothing though it was asked."""
+        return self._count.silent_seconds
+
+    def leave(self) -> None:
+        """End the conversation at once, whatever the server does."""
+        self.is_left = True
+        self.kill()
+
+    def _answers(
+        self, request: MailboxRequest, silence_seconds: float, seconds: float
+    ) -> Iterator[MailboxReply]:
+        if self.end is not None:
+            return
+        self._count.begin_answer(silence_seconds, seconds)
         try:
-            yield from self.ask(WaitForChange(seconds))
+            with suppress(BrokenPipeError):
+                send_message(self._requests, request)
+            while True:
+                reply = self._reply()
+                if isinstance(reply, MailboxEnd):
+                    self.end = reply
+                    self.commands = max(self.commands, reply.commands)
+                    return
+                if isinstance(reply, Answered):
+                    self.commands = reply.commands
+                    return
+                yield reply
         finally:
-            self._count.allowed_seconds = COMMAND_SECONDS
-            with suppress(OSError):
-                self._wire.settimeout(SILENCE_SECONDS)
+            self._count.end_answer()
 
     def _reply(self) -> MailboxReply:
         try:
@@ -120,10 +182,11 @@ class MailboxProcess:
 def mailbox_process(wire: socket.socket, count: WireCount) -> Generator[MailboxProcess]:
     """A process that speaks over `wire`, which is closed with the block.
 
-    Shapes: a server that is silent for a minute is taken for gone, as is one whose answer to a
-        command takes too long.
+    Shapes: a server that is silent for a minute is taken for gone, or for five where it looks
+        through a folder, as is one whose answer to a command takes too long.
     """
-    wire.settimeout(SILENCE_SECONDS)
+    wire.settimeout(SILENCE_SECONDS / LOOKS_A_SILENCE)
+    _notice_death(wire)
     to_child, from_wire = os.pipe()
     to_wire, from_child = os.pipe()
     carriers = [
@@ -134,7 +197,7 @@ def mailbox_process(wire: socket.socket, count: WireCount) -> Generator[MailboxP
         each.start()
     try:
         with started_process(WORKER, MEMORY_BYTES, to_child, from_child) as process:
-            yield MailboxProcess(process.requests, process.replies, wire, count, process.kill)
+            yield MailboxProcess(process.requests, process.replies, count, process.kill)
     finally:
         with suppress(OSError):
             wire.shutdown(socket.SHUT_RDWR)
@@ -143,11 +206,31 @@ def mailbox_process(wire: socket.socket, count: WireCount) -> Generator[MailboxP
             each.join()
 
 
+def _notice_death(wire: socket.socket) -> None:
+    """Have the system notice a server whose machine is gone, however long it may be silent."""
+    if wire.family == socket.AF_UNIX:
+        return
+    wire.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, value in KEEPALIVE.items():
+        if hasattr(socket, name):  # each system has others
+            wire.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
+
+
+def _heard(wire: socket.socket, count: WireCount) -> bytes:
+    """What the server says next; nothing once it has ended or is taken for gone."""
+    while True:
+        try:
+            return wire.recv(_CHUNK_BYTES)
+        except TimeoutError:
+            if count.is_gone():
+                return b""
+
+
 def _receive(wire: socket.socket, pipe: int, count: WireCount) -> None:
     """Carry what the server says, until either side ends or the server is beyond its bounds."""
     with os.fdopen(pipe, "wb", 0) as out, suppress(OSError, ValueError):
-        while chunk := wire.recv(_CHUNK_BYTES):
-            count.received += len(chunk)
+        while chunk := _heard(wire, count):
+            count.hear(len(chunk))
             if count.is_beyond():
                 return
             while chunk:

@@ -33,6 +33,7 @@ from personal_server.domain.stored import CollectionRun, RunStatus
 from personal_server.feeds.feed_engine import FeedEngine, FeedRuns
 from personal_server.feeds.feed_kinds import DAV_KINDS, FOLDER_KIND, JMAP, MAILBOX, SOURCES
 from personal_server.feeds.feed_runs import FolderRuns, RunResult
+from personal_server.feeds.feed_waits import FeedWaits
 from personal_server.feeds.feed_watches import FeedWatches
 from personal_server.settings import Settings
 from personal_server.storage.feed_rows import FeedRow
@@ -65,7 +66,8 @@ def feed_engine(settings: Settings, stores: Stores, importer: ImportCommand) -> 
         stores.clock,
     )
     holder = f"{socket.gethostname()}:{os.getpid()}:{stores.random_bytes(4).hex()}"
-    mailboxes = mailbox_runs(settings, stores, importer)
+    waits = FeedWaits()
+    mailboxes = mailbox_runs(settings, stores, importer, waits)
     accounts = _Accounts(stores)
     jmap, dav = (
         _LoadedLater(partial(runs, settings, stores, importer)) for runs in (jmap_runs, dav_runs)
@@ -77,30 +79,38 @@ def feed_engine(settings: Settings, stores: Stores, importer: ImportCommand) -> 
     } | dict.fromkeys(DAV_KINDS, dav)
     kinds = {MAILBOX: lambda: MailboxWatch(FeedSecrets.of(stores), mailbox_watches.IDLE_SECONDS)}
     watches = FeedWatches(store, kinds, stores.clock, holder)
-    return FeedEngine(store, by_kind, accounts, stores.clock, stores.random_bytes, holder, watches)
+    return FeedEngine(
+        store, by_kind, accounts, stores.clock, stores.random_bytes, holder, watches, waits
+    )
 
 
-def mailbox_runs(settings: Settings, stores: Stores, importer: ImportCommand) -> MailRuns:
+def mailbox_runs(
+    settings: Settings, stores: Stores, importer: ImportCommand, waits: FeedWaits | None = None
+) -> MailRuns:
     """What runs the mailboxes of this data directory that speak IMAP."""
-    return _mail_runs(MailboxRuns, settings, stores, importer)
+    return _mail_runs(MailboxRuns, settings, stores, importer, waits or FeedWaits())
 
 
 def jmap_runs(settings: Settings, stores: Stores, importer: ImportCommand) -> MailRuns:
     """What runs the JMAP accounts of this data directory."""
     from personal_server.app.jmap_runs import JmapRuns  # noqa: PLC0415 (few have such feeds)
 
-    return _mail_runs(JmapRuns, settings, stores, importer)
+    return _mail_runs(JmapRuns, settings, stores, importer, FeedWaits())
 
 
 def _mail_runs(
-    runs: type[MailRuns], settings: Settings, stores: Stores, importer: ImportCommand
+    runs: type[MailRuns],
+    settings: Settings,
+    stores: Stores,
+    importer: ImportCommand,
+    waits: FeedWaits,
 ) -> MailRuns:
     staging, reader = settings.data_dir / FOLDER, version("pdpp-sources")
     secrets = FeedSecrets.of(stores)
     mails = SqlFeedMails(stores.database, stores.configuration.subject_id)
     records = MailboxRecords(mails, _fed_records(stores, MAIL))
     return runs(
-        feed_store(stores), mails, records, importer, staging, reader, stores.clock, secrets
+        feed_store(stores), mails, records, importer, staging, reader, stores.clock, secrets, waits
     )
 
 

@@ -21,6 +21,7 @@ from personal_server.app.mail_parts import ENDING, MailParts
 from personal_server.app.mailbox_records import MailboxRecords
 from personal_server.feeds.feed_kinds import SOURCES
 from personal_server.feeds.feed_runs import FeedImporter, RunResult
+from personal_server.feeds.feed_waits import FeedWaits
 from personal_server.feeds.fetched_batches import NEEDS_OWNER, FetchedBatches, FetchTrouble
 from personal_server.storage.feed_rows import FeedRow
 from personal_server.storage.ports.feed_stores import FeedMailStore, FeedStore
@@ -38,6 +39,7 @@ class MailRuns(ABC):
     reader: str
     clock: Callable[[], int]
     secrets: FeedSecrets
+    waits: FeedWaits
 
     def run(self, feed: FeedRow, *, retries: bool) -> RunResult:
         """Fetch what is new, and follow what changed.  Raises: PutOff."""

@@ -22,7 +22,7 @@ from personal_server.app.mail_ledger import SyncPorts
 from personal_server.app.mail_runs import MailRuns
 from personal_server.app.mailbox_reading import MailboxReading
 from personal_server.app.mailbox_sync import MailboxSync
-from personal_server.feeds.feed_runs import RunResult
+from personal_server.feeds.feed_runs import PutOff, RunResult
 from personal_server.feeds.fetched_batches import FetchTrouble
 from personal_server.storage.feed_rows import FeedRow
 from personal_server.web.public_addresses import is_loopback
@@ -146,14 +146,21 @@ class MailboxRuns(MailRuns):
     def _process(
         self, feed: FeedRow, result: RunResult
     ) -> Generator[tuple[MailboxProcess, SignIn]]:
-        """What speaks with the server; the result counts it.  Raises: FetchTrouble."""
+        """What speaks with the server; the result counts it.  Raises: FetchTrouble, PutOff."""
         place = MailPlace.of(feed.place)
         sign_in = place.sign_in_of(feed, self.secrets)
         count = WireCount()
         try:
-            with mailbox_process(place.connected(), count) as process:
+            with (
+                mailbox_process(place.connected(), count) as process,
+                self.waits.under_way(feed.feed_id, process),
+            ):
                 try:
                     yield process, sign_in
+                except FetchTrouble:
+                    if process.is_left:
+                        raise PutOff from None
+                    raise
                 finally:
                     result.commands = process.commands
         finally:

@@ -6,7 +6,6 @@ Source: docs/contract/feeds.md 10; RFC 2177.
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from threading import Event
@@ -46,7 +45,6 @@ class MailboxWatch:
             place = MailPlace.of(feed.place)
             sign_in = place.sign_in_of(feed, self.secrets)
             wire = place.connected()
-            wire.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
             with mailbox_process(wire, WireCount()) as process:
                 self._process = process
                 self._wait(process, sign_in, changed)

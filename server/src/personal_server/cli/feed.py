@@ -349,6 +349,9 @@ def _facts(
         if row.sign_in_ends_ns:
             yield "sign-in ends", minute(row.sign_in_ends_ns)
     yield "state", row.state
+    if row.silent_since_ns:
+        since = minute(row.silent_since_ns)
+        yield "waits", f"the mail server has not answered since {since}; a large mailbox takes time"
     if row.code:
         since = f", since {minute(row.failing_since_ns)}" if row.failing_since_ns else ""
         yield "attention", f"{advice(row)} ({row.code}{since})"

@@ -94,6 +94,7 @@ def feed_json(row: FeedRow, last: Sequence[FeedRunRow] = ()) -> dict[str, object
         "code": row.code,
         "failures": row.failures,
         "failing_since": row.failing_since_ns and instant_text(row.failing_since_ns),
+        "silent_since": row.silent_since_ns and instant_text(row.silent_since_ns),
         "stale": trouble_of(row),
         "last_success": None if succeeded is None else instant_text(succeeded),
         "sign_in_ends": row.sign_in_ends_ns and instant_text(row.sign_in_ends_ns),

@@ -113,6 +113,8 @@ def _feed_facts(feeds: Sequence[FeedRow], now_ns: int) -> Iterator[tuple[str, st
             parts = [f"{each.state}, last success {minute(each.succeeded_at_ns)} ({lag} ago)"]
         if each.state in (FeedState.WAITING, FeedState.RESTING):
             parts.append(f"next run {minute(each.due_at_ns)}")
+        if each.silent_since_ns is not None:
+            parts.append(f"its server has not answered since {minute(each.silent_since_ns)}")
         if each.failing_since_ns is not None:
             parts.append(f"failing since {minute(each.failing_since_ns)}")
         yield "feed", f"{each.name}: {', '.join(parts)}"

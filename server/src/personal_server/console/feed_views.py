@@ -31,8 +31,9 @@ STATES: dict[str, Text] = {
 class FeedView:
     """A feed as a page shows it.
 
-    Shapes: `trouble` says what to do, where the last run failed or all is silent; `next_ns` is
-        there where it runs again by itself.
+    Shapes: `silent_since_ns` is there while a run waits for a silent server; `trouble` says what
+        to do, where the last run failed or all is silent; `next_ns` is there where it runs again by
+        itself.
     """
 
     feed_id: str
@@ -45,6 +46,7 @@ class FeedView:
     trouble: Text | None
     failing_since_ns: int | None
     brought_at_ns: int | None
+    silent_since_ns: int | None = None
 
 
 def feeds_of_account(feeds: Iterable[FeedRow], connection_id: str) -> Iterator[FeedView]:
@@ -71,4 +73,5 @@ def view_of_feed(feed: FeedRow) -> FeedView:
         advice(feed),
         feed.failing_since_ns,
         feed.brought_at_ns,
+        feed.silent_since_ns,
     )

@@ -22,11 +22,12 @@ from personal_server.feeds.feed_runs import PutOff, RunResult
 from personal_server.feeds.feed_schedule import due_after_failure, due_after_success, shown_ns
 from personal_server.feeds.feed_states import RENEW_SECONDS, FeedState
 from personal_server.feeds.feed_trouble import trouble_event, with_arrival, with_trouble
+from personal_server.feeds.feed_waits import FeedWaits
 from personal_server.feeds.feed_watches import FeedWatches
 from personal_server.storage.feed_rows import FeedRow, FeedRunRow
 from personal_server.storage.ports.feed_stores import FeedStore
 
-MOST_RUNNING = 4
+MOST_RUNNING, MOST_SILENT = 4, 4
 PUT_OFF_NS = 30 * NANOSECONDS
 STOP_SECONDS = 5.0
 ACCOUNT_GONE = "account_gone"
@@ -70,6 +71,7 @@ class FeedEngine:
     random_bytes: Callable[[int], bytes]
     holder: str
     watches: FeedWatches | None = None
+    waits: FeedWaits = field(default_factory=FeedWaits)
     _running: dict[str, threading.Thread] = field(
         default_factory=dict[str, threading.Thread], init=False
     )
@@ -82,15 +84,22 @@ class FeedEngine:
         if self.watches is not None:
             self.watches.keep(feeds)
         for feed in feeds:
-            if len(self._running) >= MOST_RUNNING:
+            if not self._has_room:
                 return
             if feed.feed_id not in self._running and feed_states.may_begin(feed, self.clock()):
                 self._start(feed)
+
+    @property
+    def _has_room(self) -> bool:
+        """Whether one more may run: some that wait for silent servers hold nobody up."""
+        silent = sum(bool(self.waits.silent_seconds(each)) for each in self._running)
+        return len(self._running) - min(silent, MOST_SILENT) < MOST_RUNNING
 
     def stop(self) -> None:
         """Wait a little for what runs; the importer has been told to stop."""
         if self.watches is not None:
             self.watches.stop()
+        self.waits.leave_all()
         for each in list(self._running.values()):
             each.join(STOP_SECONDS)
 
@@ -220,13 +229,20 @@ class _Renewed:
     def _renew(self) -> None:
         engine = self._engine
         while not self._ended.wait(RENEW_SECONDS):
+            silent_ns = int(engine.waits.silent_seconds(self._feed_id) * NANOSECONDS)
+
+            def renewed(feed: FeedRow, silent_ns: int = silent_ns) -> FeedRow:
+                return feed_states.renew(feed, engine.holder, engine.clock(), silent_ns)
+
             try:
-                engine.store.change_feed(
-                    self._feed_id,
-                    lambda each: feed_states.renew(each, engine.holder, engine.clock()),
-                )
+                after = engine.store.change_feed(self._feed_id, renewed)
+            except NotFound:
+                engine.waits.leave(self._feed_id)
             except PersonalServerError as error:  # the next one may be written
                 _log.warning("a lease was not renewed: %s", error.code)
+            else:
+                if after.holder != engine.holder:  # paused, or run by another
+                    engine.waits.leave(self._feed_id)
 
 
 def _receipt(feed_id: str, result: RunResult | None, begun_ns: int, ended_ns: int) -> FeedRunRow:

@@ -87,14 +87,19 @@ def begin(feed: FeedRow, holder: str, now_ns: int) -> FeedRow:
             next_step="Wait until that run ends; `pdpp feed list` shows it.",
         )
     state = after(feed, FeedEvent.BEGINS)
-    return replace(feed, state=state, holder=holder, held_until_ns=now_ns + LEASE_NS)
+    until_ns = now_ns + LEASE_NS
+    return replace(feed, state=state, holder=holder, held_until_ns=until_ns, silent_since_ns=None)
 
 
-def renew(feed: FeedRow, holder: str, now_ns: int) -> FeedRow:
-    """The feed with a longer lease; as it is where another has it."""
+def renew(feed: FeedRow, holder: str, now_ns: int, silent_ns: int = 0) -> FeedRow:
+    """The feed with a longer lease; as it is where another has it.
+
+    Shapes: `silent_ns` is how long its server has said nothing, where that is long.
+    """
     if not _is_held(feed, holder):
         return feed
-    return replace(feed, held_until_ns=now_ns + LEASE_NS)
+    silent_since_ns = now_ns - silent_ns if silent_ns else None
+    return replace(feed, held_until_ns=now_ns + LEASE_NS, silent_since_ns=silent_since_ns)
 
 
 def succeed(feed: FeedRow, holder: str, now_ns: int, due_at_ns: int) -> FeedRow:
@@ -229,4 +234,5 @@ def _lease_ended(feed: FeedRow, now_ns: int) -> bool:
 
 
 def _released(feed: FeedRow, event: FeedEvent) -> FeedRow:
-    return replace(feed, state=after(feed, event), holder=None, held_until_ns=None)
+    state = after(feed, event)
+    return replace(feed, state=state, holder=None, held_until_ns=None, silent_since_ns=None)

@@ -29,8 +29,9 @@ class FeedRow(StoredRow, table="feeds"):
     `brought_at_ns` is the end of the last run that stored new records, `arrivals` how many did, and
     `longest_silence_ns` the longest time between two of them; `trouble` is what its owner was told
     last (a word of `FeedTrouble`).  `watched_by` waits at the place for changes until
-    `watched_until_ns`.  `sign_in_ends_ns` is when the provider asks its owner to sign in again, and
-    `provider` the one at which it signs in by tokens, as its owner named it.
+    `watched_until_ns`.  `silent_since_ns` is since when the server that a run waits for has said
+    nothing, where that is long.  `sign_in_ends_ns` is when the provider asks its owner to sign in
+    again, and `provider` the one at which it signs in by tokens, as its owner named it.
     """
 
     by_subject = True
@@ -63,6 +64,7 @@ class FeedRow(StoredRow, table="feeds"):
     watched_until_ns: Cell[int | None] = column(default=None)
     sign_in_ends_ns: Cell[int | None] = column(default=None)
     provider: Cell[str | None] = column(default=None)
+    silent_since_ns: Cell[int | None] = column(default=None)
 
 
 class FeedItemRow(StoredRow, table="feed_items"):

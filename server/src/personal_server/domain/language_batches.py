@@ -7,6 +7,7 @@ It is imported where a batch has so many texts to ask about that reading numpy i
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,13 +32,8 @@ class LanguageBatches:
     def __init__(self, kept: KeptModel) -> None:
         self._codes, self._doubled = kept.codes, kept.doubled
         self._begins = np.array(kept.begins)
-        self._usual = np.frombuffer(kept.usual, np.uint32).astype(np.float64)
-        self._features, self._spans = (
-            np.frombuffer(each, np.uint32).astype(np.intp) for each in (kept.features, kept.spans)
-        )
-        self._columns = np.frombuffer(kept.columns, np.uint8).astype(np.intp)
-        values = np.frombuffer(kept.values, np.uint16)
-        self._beyond_usual = (values - self._usual.take(self._columns)).astype(np.float32)
+        self._features = np.frombuffer(kept.features, np.uint32).astype(np.intp)
+        self._weights = _weights_in(kept)
         self._often = np.log1p(np.arange(_MOST_BYTES)) / STEPS
         self._trie = _Trie(kept)
 
@@ -52,22 +48,18 @@ class LanguageBatches:
     # Found: text_of   0 0 1
     #        features  1 2 2
     #        counts    1 2 1
-    # Out:   of the first text begins + often[1] * (3 + 6, 4) + often[2] * (3, 4 + 5) before it is
-    #        made as sure as its length allows: of a feature only what is beyond the usual is looked
-    #        up, since most languages do not know it.
+    # Out:   of the first text begins + often[1] * (9, 4) + often[2] * (3, 9), before it is made as
+    #        sure as its length allows.
     def _answers(self, contents: Sequence[bytes]) -> Iterator[tuple[str, float]]:
-        count, width = len(contents), len(self._codes)
         text_of, features, counts = self._found(contents)
         often = self._often.take(counts, mode="clip")
-        begins = self._spans.take(features)
-        sizes: NDArray[np.intp] = self._spans.take(features + 1) - begins
-        ends: NDArray[np.intp] = sizes.cumsum()
-        at = np.arange(int(ends[-1]) if len(ends) else 0)
-        at += np.repeat(begins - ends + sizes, sizes)
-        cells = np.repeat(text_of * width, sizes) + self._columns.take(at)
-        added = self._beyond_usual.take(at) * np.repeat(often, sizes)
-        scores = np.bincount(cells, added, count * width).reshape(count, width)
-        scores += np.bincount(text_of, often, count)[:, None] * self._usual
+        begins = np.searchsorted(text_of, np.arange(len(contents) + 1)).tolist()
+        scores = np.array(
+            [
+                often[begin:end] @ self._weights.take(features[begin:end], 0)
+                for begin, end in pairwise(begins)
+            ]
+        )
         scores += self._begins
         # so that long texts are no surer than they are
         scores /= np.sqrt([[len(content) or 1] for content in contents])
@@ -77,7 +69,7 @@ class LanguageBatches:
         if self._doubled:
             scores[:, : self._doubled] += scores[:, -self._doubled :]
             scores = scores[:, : -self._doubled]
-        found = np.bincount(text_of, minlength=count).tolist()
+        found = np.diff(begins).tolist()
         best, sure = scores.argmax(1).tolist(), scores.max(1).tolist()
         for column, odds, total, some in zip(best, sure, totals, found, strict=True):
             yield self._codes[column if some else 0], odds / total if some else 0.0
@@ -91,7 +83,7 @@ class LanguageBatches:
         features = self._features.take(states)
         places = np.flatnonzero(features)
         text_of = np.repeat(np.arange(len(contents)), [len(content) + 1 for content in contents])
-        size = len(self._spans)
+        size = len(self._weights)
         keys = np.sort(text_of.take(places) * size + features.take(places))
         is_first = np.ones(len(keys), np.bool_)
         np.not_equal(keys[1:], keys[:-1], out=is_first[1:])
@@ -99,6 +91,17 @@ class LanguageBatches:
         keys, counts = keys.take(first), np.diff(first, append=len(keys))
         text_of = keys // size
         return text_of, keys - text_of * size, counts
+
+
+def _weights_in(kept: KeptModel) -> NDArray[np.uint16]:
+    """Of each feature its weight in each column; most languages know most of those that occur."""
+    spans = np.frombuffer(kept.spans, np.uint32)
+    count, width = len(spans) - 1, len(kept.codes)
+    weights = np.tile(np.frombuffer(kept.usual, np.uint32).astype(np.uint16), count)
+    cells = np.repeat(np.arange(count) * width, np.diff(spans))
+    cells += np.frombuffer(kept.columns, np.uint8)
+    weights[cells] = np.frombuffer(kept.values, np.uint16)
+    return weights.reshape(count, width)
 
 
 class _Trie:

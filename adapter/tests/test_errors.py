@@ -11,6 +11,7 @@ from adapter.tests.seed import declarations, world
 from pdpp_mcp_server.contract import published_contract
 from pdpp_mcp_server.errors import ARGUMENT_CODES, CONFLICT_CODES
 from pdpp_mcp_server.handles import RecordRef
+from pdpp_mcp_server.rs_client.credentials import NoCredential
 from pdpp_mcp_server.rs_client.port import RsResponse, RsTimeout, RsUnreachable
 from pdpp_mcp_server.window_cursors import (
     WindowCursor,
@@ -114,7 +115,7 @@ async def test_a_refusal_is_typed_told_twice_and_its_advice_works(
 
 
 class Failing:
-    def __init__(self, failure: type[Exception]) -> None:
+    def __init__(self, failure: type[Exception] | Exception) -> None:
         self.failure = failure
 
     async def get(self, path: Any, query: Any = (), *, max_bytes: int | None = None) -> RsResponse:
@@ -123,9 +124,16 @@ class Failing:
 
 @pytest.mark.parametrize(
     ("failure", "code"),
-    [(RsTimeout, "rs_timeout"), (RsUnreachable, "rs_unreachable"), (KeyError, "internal_error")],
+    [
+        (RsTimeout, "rs_timeout"),
+        (RsUnreachable, "rs_unreachable"),
+        (NoCredential("not_connected", "Run it again."), "not_connected"),
+        (KeyError, "internal_error"),
+    ],
 )
-async def test_failures_of_the_port_are_typed(failure: type[Exception], code: str) -> None:
+async def test_failures_of_the_port_are_typed(
+    failure: type[Exception] | Exception, code: str
+) -> None:
     from pdpp_mcp_server.calls import ToolCall  # noqa: PLC0415
     from pdpp_mcp_server.server_offer import personal_data  # noqa: PLC0415
     from pdpp_mcp_server.tool_runs import ClientRequest, draw_nonce, guarded  # noqa: PLC0415

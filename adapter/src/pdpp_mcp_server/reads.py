@@ -11,6 +11,7 @@ from pdpp_mcp_server.arguments import Arguments
 from pdpp_mcp_server.calls import ToolCall
 from pdpp_mcp_server.errors import NextCall, ToolError
 from pdpp_mcp_server.read_refusals import refusal
+from pdpp_mcp_server.rs_client.credentials import NoCredential
 from pdpp_mcp_server.rs_client.json_values import Json, as_object, is_object
 from pdpp_mcp_server.rs_client.port import (
     Path,
@@ -56,6 +57,9 @@ async def answer(
         raise _failure("rs_timeout", call, arguments) from None
     except RsInvalidResponse:
         raise _failure("rs_invalid_response", call, arguments) from None
+    except NoCredential as missing:
+        # no call of a tool brings it back
+        raise ToolError(missing.code, missing.message) from None
     except RsFailure:
         raise _failure("rs_unreachable", call, arguments) from None
 

@@ -28,6 +28,7 @@ from pdpp_mcp_server.commands.failures_shown import (
 from pdpp_mcp_server.rs_client.credential_cache import CredentialCache
 from pdpp_mcp_server.rs_client.credentials import (
     CredentialError,
+    NoCredential,
     OwnerTokenRefused,
     normalize_provider_url,
 )
@@ -102,7 +103,7 @@ class WatchedBearer:
     async def bearer(self) -> HeldToken:
         """The token to send.
 
-        Raises: RsUnreachable when the cache cannot be used.
+        Raises: NoCredential.
         """
         try:
             return await self.source.bearer()
@@ -112,7 +113,7 @@ class WatchedBearer:
     async def renew(self, rejected: str) -> HeldToken | None:
         """A newer token of the same grant, or None.
 
-        Raises: RsUnreachable when the cache cannot be used.
+        Raises: NoCredential.
         """
         try:
             return await self.source.renew(rejected)
@@ -121,11 +122,9 @@ class WatchedBearer:
 
 
 def _unusable(error: CredentialError) -> Exception:
-    from pdpp_mcp_server.rs_client.port import RsUnreachable  # noqa: PLC0415 (start-up time)
-
     if isinstance(error, OwnerTokenRefused):
         refuse_owner()
-    return RsUnreachable()
+    return NoCredential(error.code, f"{error.message} {error.next_step}")
 
 
 def refuse_owner() -> NoReturn:

@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 from pdpp_kernel.result_size import MOST_RESULT_CHARS, RESULT_CHARS
 from pdpp_kernel.values import instant_ns, instant_text, render_instant
 from pdpp_mcp_server.rs_client.json_values import is_object
+from pdpp_mcp_server.rs_client.port import RsFailure
 
 OWNER = "owner"
 _KIND_MEMBERS = ("token_kind", "pdpp_token_kind", "kind", "role")
@@ -34,6 +35,19 @@ class CredentialError(Exception):
         super().__init__(message)
         self.message = message
         self.next_step = next_step
+
+
+class NoCredential(RsFailure):
+    """The saved credential went, or cannot be used any more; no request was sent.
+
+    Shapes: code is a word of the exit-code table (authorization server 14.3); message says what to
+            do about it too.
+    """
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
 
 
 class NotConnected(CredentialError):

@@ -241,9 +241,6 @@ class PostgresDatabase:
             session.run("CREATE TEMPORARY TABLE probe (tried bigint) ON COMMIT DROP")
             self._written += 1
 
-    def let_pages_go(self) -> None:
-        """The database holds them, in memory of its own."""
-
     def let_read_pages_go(self) -> None:
         """The database holds what was read, too."""
 

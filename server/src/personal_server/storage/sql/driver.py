@@ -116,16 +116,12 @@ class Database(Protocol):
         """Take out of the journal what was erased while others read, as soon as that can be."""
         ...
 
-    def let_pages_go(self) -> None:
-        """Give back the memory of what a large write touched, which nobody needs soon."""
-        ...
-
     def let_read_pages_go(self) -> None:
         """Give back the memory of what was read, most of which nobody needs soon."""
         ...
 
     def few_pages(self) -> AbstractContextManager[None]:
-        """While a block touches rows all over large tables: what it held is given to the system."""
+        """While a block writes all over large tables: it holds few pages, and then none."""
         ...
 
     def merge_words(self, index: str) -> bool:

@@ -506,8 +506,7 @@ class SqliteDatabase(PageMemory):
         self, index: str, pages: int, begin: Callable[[], AbstractContextManager[SqliteSession]]
     ) -> bool:
         """One step; a negative number begins to merge everything.  Whether it did work."""
-        self.let_pages_go()  # of the step before
-        with begin() as session:
+        with self.few_pages(), begin() as session:
             if session.first(session.dialect.find_table, (index,)) is None:
                 return False
             before = session.total_changed

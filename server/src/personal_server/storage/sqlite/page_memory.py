@@ -19,10 +19,6 @@ class _Connected(Protocol):
 
     def pragma(self, name: str, value: int | str | bool) -> None: ...
 
-    def let_pages_go(self) -> None: ...
-
-    def let_read_pages_go(self) -> None: ...
-
 
 class PageMemory:
     """How much of it a database takes: what is not kept is in the memory of the system.
@@ -32,27 +28,22 @@ class PageMemory:
 
     writer_kib, reader_kib = WRITER_KIB, READER_KIB
 
-    def let_pages_go(self: _Connected) -> None:
-        """Give back the memory of what a large write touched, which nobody needs soon."""
-        self.pragma("shrink_memory", 1)
-
     def let_read_pages_go(self: _Connected) -> None:
         """Give back the memory of what was read, most of which nobody needs soon."""
         _set_idle(self.idle, "shrink_memory", 1)
 
     @contextmanager
     def few_pages(self: _Connected) -> Generator[None]:
-        """While a block touches rows all over large tables: what it held is given to the system.
+        """While a block writes all over large tables: it holds few pages, and then none.
 
-        A write holds few pages meanwhile; what is beyond lies in the journal already.
+        What is beyond lies in the journal already; what was freed is given to the system.
         """
         self.pragma("cache_size", -min(FEW_KIB, self.writer_kib))
         try:
             yield
         finally:
-            self.let_pages_go()
+            self.pragma("shrink_memory", 1)
             self.pragma("cache_size", -self.writer_kib)
-            self.let_read_pages_go()
             give_memory_back()
 
     def keep_few_pages(self: _Connected) -> None:

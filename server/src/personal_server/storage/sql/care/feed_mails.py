@@ -124,6 +124,7 @@ class SqlFeedMails:
             session.many(_FORGET, [(subject, feed_id, *each) for each in forgotten])
             ordered = sorted(mails, key=lambda each: each.copy_of)  # as an index has them
             session.many(replacing(FeedMailRow), [(subject, *values_of(each)) for each in ordered])
+        self._database.let_read_pages_go()
 
     def _among(
         self, column: object, feed_id: str, values: Sequence[str], *, with_records: bool = True

@@ -12,6 +12,7 @@ from adapter.tests.seed import long_body, photo, world
 from pdpp_mcp_server.calls import AdapterOptions
 from pdpp_mcp_server.contract import published_contract
 from pdpp_mcp_server.errors import ToolError
+from pdpp_mcp_server.faces.text import NOTICE
 from pdpp_mcp_server.handles import (
     BlobRef,
     RecordRef,
@@ -72,10 +73,12 @@ async def test_a_record_is_its_body_and_a_window_its_text() -> None:
     record = (await read(rs, record_uri(m8)))[0]
     assert as_json(record)["data"]["body"] == long_body
     assert record.untrusted
+    assert as_json((await read(rs, record_uri(m8)))[1]) == {"notice": NOTICE}
     text, header = await read(rs, window_uri(WindowRef(m8, "body", 100, 50)))
     assert text.text == long_body[100:150]
     assert text.mime_type == "text/plain"
     assert as_json(header)["window"]["start_chars"] == 100
+    assert as_json(header)["notice"] == NOTICE
     assert as_json(header)["next_uri"] == text.next_uri
     assert text.previous_uri is not None
 

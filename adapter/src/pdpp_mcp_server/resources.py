@@ -15,6 +15,7 @@ from pdpp_mcp_server.calls import ToolCall
 from pdpp_mcp_server.errors import ToolError
 from pdpp_mcp_server.faces.field_window import WindowRequest
 from pdpp_mcp_server.faces.record_identity import blob_url, record_url
+from pdpp_mcp_server.faces.text import NOTICE
 from pdpp_mcp_server.handles import (
     BLOB_PREFIX,
     RECORD_PREFIX,
@@ -199,7 +200,7 @@ async def _record(call: ToolCall, handle: str) -> Resource:
     size = len((content.text or "").encode())
     if size > contract.RECORD_RESOURCE_BYTES:
         raise _too_large(size, record_url(call.provider_url, record))
-    return Resource((content,))
+    return Resource((content, _json({"notice": NOTICE}, untrusted=True)))
 
 
 async def _window(call: ToolCall, handle: str) -> Resource:
@@ -213,6 +214,7 @@ async def _window(call: ToolCall, handle: str) -> Resource:
     shown = outcome.structured["window"]
     following, before = _neighbours(outcome.structured, window)
     header: Json = {
+        "notice": NOTICE,
         "record": record,
         "field": field,
         "window": without(shown, "text", "match"),

@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from personal_server.console.session import PageRoute
 from server.tests.console.browsing import Page
 from server.tests.console.household import Household
 
@@ -202,6 +203,20 @@ def test_a_form_without_the_secret_of_the_session_does_nothing(
     browser = house.signed_in()
     fields = [] if secret is None else [("_csrf", secret)]
     assert browser.post("/owner/logout", fields).error == "csrf_failed"
+
+
+def test_no_page_does_anything_for_a_form_without_the_secret() -> None:
+    """Accounts that are followed, and what will come later, among them."""
+    house = Household(sign_ups=lambda: pytest.fail("no form was taken"))
+    browser = house.signed_in()
+    routes: tuple[PageRoute, ...] = house.app.table.routes
+    posted = [route for route in routes if route.method == "POST"]
+    assert any("/feeds/new" in route.pattern for route in posted)
+    for route in posted:
+        path = re.sub(r"\{[a-z_]+\}", "x", route.pattern)
+        assert browser.post(path, [("_csrf", "x")]).error == "csrf_failed", path
+        foreign = browser.post(path, [("_csrf", "x")], origin="https://evil.example")
+        assert foreign.error == "csrf_failed", path
 
 
 def test_the_secret_may_come_in_a_header(house: Household) -> None:

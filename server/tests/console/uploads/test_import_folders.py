@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 
@@ -87,8 +88,9 @@ def test_what_lies_there_is_listed_with_what_it_is(owner: Browser) -> None:
     assert marked(below, "whole-folder")
 
 
-def test_a_folder_that_nobody_named_is_not_found(owner: Browser) -> None:
-    assert owner.get(f"{FOLDERS}?folder=7").status == 404
+@pytest.mark.parametrize("folder", ["7", "-1", "x", "\u00b2", "9" * 30])
+def test_a_folder_that_nobody_named_is_not_found(owner: Browser, folder: str) -> None:
+    assert owner.get(f"{FOLDERS}?folder={quote(folder)}").status == 404
 
 
 def test_a_file_and_a_folder_are_read_where_they_lie(

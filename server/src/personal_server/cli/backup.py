@@ -219,7 +219,8 @@ def restore(
     _tell_credentials(found)
     say = words().print
     if found.ledger:
-        say(f"{counted(found.erased, 'erasure')} since the backup repeated.")
+        ended = counted(found.ended, "end of access", "ends of access")
+        say(f"{counted(found.erased, 'erasure')} and {ended} since the backup repeated.")
     else:
         say(
             "No list of erasures found, so the records that you erased after "

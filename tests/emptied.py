@@ -69,17 +69,18 @@ class EmptySchema:
     @classmethod
     def of(cls, url: str) -> EmptySchema:
         """As this database has it."""
-        with _session(url) as session:
+        with looking_at(url) as session:
             tables = _tables(session)
             rows = {name: _copied(session, name) for name in _filled(session, tables)}
             return cls(_shape(session), frozenset(tables), rows, _sequences(session))
 
-    def restore(self, url: str) -> bool:
-        """Empty this database again; whether nothing tells it from a new one.
+    def restore(self, session: psycopg.Connection[Any]) -> bool:
+        """Empty the database of a session again; whether nothing tells it from a new one.
 
+        `session` is one of `looking_at`, in no transaction, and is so afterwards.
         Raises: psycopg.Error.
         """
-        with _session(url) as session:
+        with session.transaction():
             tables = _tables(session)
             made = [name for name in tables if name not in self.tables]
             if made:
@@ -99,9 +100,11 @@ class EmptySchema:
             return _sequences(session) == self.sequences
 
 
-def _session(url: str) -> psycopg.Connection[Any]:
+def looking_at(url: str) -> psycopg.Connection[Any]:
+    """A session whose settings no test can have changed, in no transaction."""
     session = psycopg.connect(url)
     session.execute(_SESSION)
+    session.commit()
     return session
 
 

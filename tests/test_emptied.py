@@ -10,7 +10,7 @@ import pytest
 from personal_server.storage.postgres.database import PostgresDatabase
 from personal_server.storage.sql.store import SqlRecordStore
 from server.tests.storage.worlds import furnish, note, write
-from tests.emptied import COPIED_SCHEMA, EmptySchema
+from tests.emptied import COPIED_SCHEMA, EmptySchema, looking_at
 from tests.postgresql import empty_schema
 
 
@@ -24,7 +24,8 @@ def test_what_a_test_wrote_is_gone_and_its_tables_with_it(tmp_path: Path) -> Non
         database.close()
         written = EmptySchema.of(url)
         assert (written.tables > made.tables, written.rows != made.rows) == (True, True)
-        assert made.restore(url)
+        with looking_at(url) as session:
+            assert made.restore(session)
         assert EmptySchema.of(url) == made
 
 
@@ -44,7 +45,8 @@ def test_what_was_altered_is_not_taken_again(change: str) -> None:
         made = EmptySchema.of(url)
         with psycopg.connect(url) as session:
             session.execute(change.format(COPIED_SCHEMA).encode())
-        assert not made.restore(url)
+        with looking_at(url) as session:
+            assert not made.restore(session)
 
 
 def test_a_copy_that_was_emptied_is_used_again() -> None:

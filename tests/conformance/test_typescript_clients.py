@@ -17,6 +17,7 @@ import httpx2
 import pytest
 from standardwebhooks import Webhook
 
+from server.tests.app.http_server.served import until
 from tests.conformance.suite import INSTALLED, NODE, needs_suite
 from tests.journeys.test_main_job import BIN, SELECTION, Home, served
 from tests.journeys.test_subscriptions import NARROWED, import_more, narrow
@@ -163,8 +164,7 @@ def test_both_libraries_verify_what_is_delivered_also_while_a_secret_is_rotated(
         assert asked["type"] == "pdpp.subscription.verify"
         assert verified(made["secret"], headers, body) == {"verified": asked}
         assert Webhook(made["secret"]).verify(body, headers) == asked
-        while client.get(mine).raise_for_status().json()["status"] != "active":
-            pass
+        until(lambda: client.get(mine).raise_for_status().json()["status"] == "active")
         rotated = client.patch(mine, json={"rotate_secret": True}).raise_for_status().json()
         client.post(f"{mine}/test-event").raise_for_status()
         headers, body = arrived.get(timeout=SECONDS)

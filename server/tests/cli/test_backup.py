@@ -84,9 +84,7 @@ def test_a_backup_made_during_an_import_is_one_state_and_comes_back_whole(
 ) -> None:
     machine.start()
     importing = machine.begin("import", mailbox(machine.folder))
-    database = machine.data / "personal-server.sqlite3"
-    while importing.poll() is None and not _records(machine):
-        assert database.exists()
+    until(lambda: importing.poll() is not None or _records(machine), pause_seconds=0.05)
     backup = machine.folder / "a.pdpp"
     made = json.loads(machine.pdpp("backup", backup, "--json").stdout)
     assert importing.communicate(timeout=300)[0] is not None

@@ -22,7 +22,10 @@ from pdpp_kernel.errors import (
     StorageUnavailable,
 )
 from personal_server.collecting.uploads import READ_AT_ONCE, Uploads, UploadState
+from server.tests.app.http_server.served import until
 
+# How long whoever waits for a reader leaves the processor to it.
+LOOK_SECONDS = 0.005
 DONE: dict[str, Any] = {"imports": [{"streams": {}}], "not_read": []}
 UNCLEAR = {"error": {"code": "ambiguous_connection", "message": "m", "next_step": "n"}}
 
@@ -77,9 +80,11 @@ def uploads(tmp_path: Path, reader: Reader, numbers: Iterator[int]) -> Uploads:
 
 def ended(uploads: Uploads, upload_id: str) -> UploadState:
     """The state once nobody reads it any more."""
-    while (found := uploads.one(upload_id)).state is UploadState.IMPORTING:
-        pass
-    return found.state
+    until(
+        lambda: uploads.one(upload_id).state is not UploadState.IMPORTING,
+        pause_seconds=LOOK_SECONDS,
+    )
+    return uploads.one(upload_id).state
 
 
 def whole(uploads: Uploads, name: str = "a.mbox") -> str:
@@ -169,8 +174,8 @@ def test_it_is_read_and_its_bytes_are_gone(uploads: Uploads, reader: Reader) -> 
     uploads.start(upload_id, "Home")
     assert ended(uploads, upload_id) is UploadState.IMPORTED
     assert reader.asked == [(["a.mbox"], "Home")]
-    while (uploads.folder / upload_id / "content").exists():
-        pass
+    content = uploads.folder / upload_id / "content"
+    until(lambda: not content.exists(), pause_seconds=LOOK_SECONDS)
     assert uploads.one(upload_id).report == DONE
     assert uploads.one(upload_id).is_whole
     with pytest.raises(InvalidState):
@@ -233,8 +238,10 @@ def test_of_many_that_are_to_be_read_few_are_read_at_a_time(
     for upload_id in waiting:
         uploads.start(upload_id, None)
     assert {uploads.one(each).state for each in waiting} == {UploadState.IMPORTING}
-    while not reader.counted.exists() or reader.counted.read_text().count("\n") < READ_AT_ONCE:
-        pass
+    until(
+        lambda: reader.counted.exists() and reader.counted.read_text().count("\n") >= READ_AT_ONCE,
+        pause_seconds=LOOK_SECONDS,
+    )
     reader.may_end.touch()
     for importing in [each for each in threading.enumerate() if each.name in waiting]:
         importing.join()

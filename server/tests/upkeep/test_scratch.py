@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 
 from personal_server.upkeep.scratch import sweep_scratch
+from server.tests.app.http_server.served import until
 from server.tests.upkeep.machine import Machine
 
 
@@ -44,7 +45,8 @@ def test_a_server_that_starts_sweeps_what_a_crash_left(tmp_path: Path) -> None:
             path.write_text("")
         os.utime(left[1], (0, 0))
         machine.start()
-        while any(path.exists() for path in left):
-            assert machine.process is not None
-            assert machine.process.poll() is None
+        process = machine.process
+        assert process is not None
+        until(lambda: process.poll() is not None or not any(path.exists() for path in left))
+        assert process.poll() is None
         assert fresh.exists()

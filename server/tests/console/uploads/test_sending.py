@@ -13,6 +13,7 @@ from personal_server.collecting.persons import DECLARATION as PERSONS
 from personal_server.collecting.uploads import Uploads, UploadState
 from personal_server.domain.connection import Connection, ConnectionStatus
 from personal_server.domain.declaration_document import parse_declaration, render_declaration
+from server.tests.app.http_server.served import until
 from server.tests.console.browsing import Browser, marked, words
 from server.tests.console.household import CHECKING, HOME, WORK, Household
 
@@ -98,9 +99,8 @@ def begun(owner: Browser, secret: str, size: int) -> str:
 
 
 def ended(uploads: Uploads, upload_id: str) -> UploadState:
-    while (state := uploads.one(upload_id).state) is UploadState.IMPORTING:
-        pass
-    return state
+    until(lambda: uploads.one(upload_id).state is not UploadState.IMPORTING, pause_seconds=0.005)
+    return uploads.one(upload_id).state
 
 
 def test_pieces_go_where_the_file_ends(owner: Browser, uploads: Uploads) -> None:

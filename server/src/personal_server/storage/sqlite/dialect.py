@@ -323,8 +323,9 @@ def _comparable(value: object, kind: str) -> Value:
     return bound(comparable(value, ValueKind(kind)))
 
 
-def _hits(api: apsw.FTS5ExtensionApi, weights: str) -> str:
-    """How much each term weighs, with blanks between: its occurrences, weighted field by field.
+def _hits(api: apsw.FTS5ExtensionApi, weights: str) -> str | int:
+    """How much each term weighs, with blanks between, of one term a number: its occurrences,
+    weighted field by field.
 
     `weights` has for each term, in the order of the phrases asked for, (phrases, weight) by field.
     """
@@ -334,18 +335,20 @@ def _hits(api: apsw.FTS5ExtensionApi, weights: str) -> str:
     for phrase, term, weight in phrases:
         if hits_left <= 0:  # most phrases stand in no record, or in few
             break
-        hits = len(api.phrase_column_offsets(phrase, 0))
-        hits_left -= hits
-        totals[term] += weight * hits
-    return " ".join(map(str, totals))
+        if hits := len(api.phrase_column_offsets(phrase, 0)):
+            hits_left -= hits
+            totals[term] += weight * hits
+    return totals[0] if count == 1 else " ".join(map(str, totals))
 
 
 @lru_cache(maxsize=64)
 def _parsed_weights(text: str) -> tuple[int, list[tuple[int, int, int]]]:
-    """How many terms there are, and (phrase, term, weight), the first of each field first."""
+    """How many terms there are, and (phrase, term, weight): the first of each field first, and
+    that of a title, in which fewer words stand, behind others.
+    """
     terms: list[list[tuple[int, int]]] = orjson.loads(text)
     listed: list[tuple[int, int, int, int]] = []
     for term, fields in enumerate(terms):
         for size, weight in fields:
-            listed += [(at, len(listed) + at, term, weight) for at in range(size)]
-    return len(terms), [(phrase, term, weight) for _, phrase, term, weight in sorted(listed)]
+            listed += [(at, weight, len(listed) + at, term) for at in range(size)]
+    return len(terms), [(phrase, term, weight) for _, weight, phrase, term in sorted(listed)]

@@ -14,6 +14,7 @@ import pytest
 from personal_server.domain.authority import ReadAuthority
 from personal_server.domain.declaration_document import parse_declaration
 from personal_server.enforcement.authority import read_authority
+from personal_server.reading import day_counts as counting
 from personal_server.reading.day_counts import CountedTimes, day_counts, year_counts
 from server.tests.resource_server.journal import (
     CONNECTIONS,
@@ -100,3 +101,11 @@ def test_a_source_whose_times_cannot_be_counted_is_named(change: dict[str, Any])
     found = counted(None, UTC, **change)
     assert [source.stream for source in found.uncounted] == ["entries"]
     assert found.counts == {2025: 2}
+
+
+@pytest.mark.parametrize(("year", "bound"), [(2025, "MAX_GROUPS"), (None, "MOST_DAYS")])
+def test_days_are_not_bounded_as_years_are(
+    monkeypatch: pytest.MonkeyPatch, year: int | None, bound: str
+) -> None:
+    monkeypatch.setattr(counting, bound, 1)
+    assert len(counted(year, UTC).counts) == (2 if year is None else 3)

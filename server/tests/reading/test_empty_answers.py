@@ -55,6 +55,13 @@ def test_near_is_what_differs_by_signs_by_its_rest_or_by_letters(
     assert nearest([sought], PAYEES) == found
 
 
+def test_what_holds_a_part_is_nearer_than_what_differs_in_letters() -> None:
+    values = {"market": 1, "mart": 1, "big mark": 1, "marks": 1, "maxx": 1}
+    # the rest, what stands around, one letter, two letters of a longer one
+    assert nearest(["mark"], values) == ["market", "marks", "big mark", "mart"]
+    assert nearest(["market"], {"malkot": 9, "markit": 1}) == ["markit", "malkot"]
+
+
 def test_where_there_are_few_all_are_named_the_frequent_first() -> None:
     assert few({"in": 2, "out": 7}) == ["out", "in"]
     assert few({str(number): 1 for number in range(MAX_NEAR + 1)}) == []

@@ -10,7 +10,6 @@ from personal_server.reading.rankings import (
     KEPT_PER_HOLDER,
     RANKING_BYTES,
     RECENT_IN_ALL,
-    RECENT_NS,
     Kept,
     KeptRanking,
     RankedHit,
@@ -20,6 +19,7 @@ from personal_server.reading.rankings import (
     ranking_digest,
 )
 
+MINUTE_NS = 60_000_000_000
 HITS = (RankedHit("cin_a", "notes", "n1"), RankedHit("cin_a", "notes", "n2"))
 
 
@@ -60,8 +60,8 @@ def test_a_digest_tells_records_and_their_order() -> None:
 def test_what_was_found_is_known_for_a_minute_by_its_holder() -> None:
     recent = RecentSearches[str]()
     recent.keep("grant:a", "rain", Kept("found", 7, 1_000))
-    assert recent.find("grant:a", "rain", 1_000 + RECENT_NS) == Kept("found", 7, 1_000)
-    assert recent.find("grant:a", "rain", 1_001 + RECENT_NS) is None
+    assert recent.find("grant:a", "rain", 1_000 + MINUTE_NS) == Kept("found", 7, 1_000)
+    assert recent.find("grant:a", "rain", 1_001 + MINUTE_NS) is None
     assert recent.find("grant:a", "rain", 999) is None
     assert recent.find("grant:b", "rain", 1_000) is None
     for number in range(KEPT_PER_HOLDER):

@@ -1,6 +1,6 @@
 """Where too few records hold all words: what is asked further, and what is said of it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from time import perf_counter
 from typing import Any, cast
@@ -8,13 +8,20 @@ from urllib.parse import quote
 
 import pytest
 
+from pdpp_kernel.criteria import NamedPiece, Term
 from personal_server.domain.search_words import parse_words
 from personal_server.domain.spelling import likeliest, near_spellings
 from personal_server.enforcement.plans import SearchPlan
 from personal_server.enforcement.queries import SearchQuery
 from personal_server.enforcement.scopes import Scope
 from personal_server.reading import pace
-from personal_server.reading.relaxing import relaxation, step_seconds
+from personal_server.reading.relaxing import (
+    is_named,
+    is_strict,
+    relaxation,
+    step_seconds,
+    written,
+)
 from personal_server.reading.search import search
 from personal_server.semantics.index import PassageIndex
 from personal_server.storage.catalog import KnownDeclarations
@@ -284,3 +291,13 @@ def test_all_sources_share_a_fifth_of_the_time_of_a_read() -> None:
     words = parse_words("rain")
     assert step_seconds(SearchPlan((), words)) == pytest.approx(READ_DEADLINE_SECONDS / 5)
     assert step_seconds(SearchPlan(scopes, words)) == pytest.approx(READ_DEADLINE_SECONDS / 20)
+
+
+def test_what_names_fields_or_stands_in_quotation_marks_is_strict() -> None:
+    rain = Term(("rain",), said="Rain!")
+    named, quoted = replace(rain, named=NamedPiece("from", "rain")), replace(rain, quoted=True)
+    either = replace(rain, others=(named,))
+    each = (rain, named, quoted, either)
+    assert [is_named(term) for term in each] == [False, True, False, True]
+    assert [is_strict(term) for term in each] == [False, True, True, True]
+    assert (written(rain), written(Term(("heavy", "rain")))) == ("Rain!", "heavy rain")

@@ -45,7 +45,7 @@ EVERYTHING = tuple(SHOPPING.streams["entries"].properties)
 
 def visit(number: int, shop: str) -> Any:
     at = f"2026-01-{number:02}T10:00:00Z"
-    return {"id": f"s{number}", "body": "", "created_at": at, "shop": shop, "volume_id": shop}
+    return {"id": f"s{number}", "body": "sunny", "created_at": at, "shop": shop, "volume_id": shop}
 
 
 def access(**limits: Any) -> ReadAuthority:
@@ -121,6 +121,13 @@ def test_records_that_are_not_granted_have_no_twins(door: Door, place: str) -> N
     assert twins(door, target, access(until="2026-01-02T00:00:00Z")) == []
     assert twins(door, target, access(resources=("s1", "s3"))) == []
     assert twins(door, target, access(only={"shop": ("Netto",)})) == []
+
+
+def test_a_figure_of_words_names_no_twins(door: Door) -> None:
+    asked = f"{FIGURE}&filter[shop]=Netto"
+    assert twins(door, asked, access()) != []
+    assert door.get(f"{asked}&q=sunny", access()).body["meta"].get("near") is None
+    assert twins(door, FIGURE, access()) == []
 
 
 def test_a_field_whose_values_were_shown_is_logged(door: Door) -> None:

@@ -129,14 +129,18 @@ def test_a_source_that_is_gone_is_gone_from_the_copy_too(
 
 
 def test_numbers_go_on_where_they_were(source: SqlRecordStore, target: SqliteDatabase) -> None:
+    furnish(source, "cin_b")
+    write(source, "cin_b", NOTES)
+    source.erase_connection("cin_b", 2)  # its number is never given again
     finish(source, target)
-    both = [source, SqlRecordStore(target, "owner", target.path.parent / "blobs")]
-    places: list[list[int]] = []
-    for store in both:
-        write(store, "cin_a", [note("later")])
-        with store.snapshot() as snapshot:
-            places.append([snapshot.horizon])
-    assert places[0] == places[1]
+    places: list[tuple[int, int]] = []
+    for store in (source, SqlRecordStore(target, "owner", target.path.parent / "blobs")):
+        furnish(store, "cin_c")
+        write(store, "cin_c", [note("later")])
+        with store.snapshot() as snapshot, database_of(store).read() as session:
+            number = session.value("SELECT max(source) FROM sources")
+            places.append((snapshot.horizon, number))
+    assert places[0] == places[1] == (16, 4)
 
 
 def test_a_database_with_something_in_it_is_no_target(

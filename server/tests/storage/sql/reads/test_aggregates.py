@@ -80,5 +80,6 @@ def test_pairs_of_two_long_lists_end_in_time_and_one_list_may_be_as_long(tmp_pat
         both = AggregatePlan((scope(),), Metric.COUNT, groupings=(labels, people), limit=1)
         with store.snapshot() as snapshot:
             assert snapshot.aggregate(alone).group_count == 1_500
-            with pytest.raises(QueryTimeout):
+            with pytest.raises(QueryTimeout) as refused:
                 snapshot.aggregate(both)
+    assert refused.value.members == {"retry_after_seconds": 1}

@@ -172,6 +172,7 @@ def test_rows_without_their_currency_have_it_beside_them_or_the_way_to_it(paid: 
     rent = paid.get(f"{LIST}?fields={AMOUNT}&filter[volume_id]=Rent", access())
     assert rent.body["meta"]["units"] == {AMOUNT: "EUR"}
     assert {field for each in rent.disclosed for field in each.fields} >= {"currency"}
+    assert sum(each.record_count for each in rent.disclosed) == len(rent.body["data"])
     every = paid.get(f"{LIST}?fields={AMOUNT}", access())
     assert warned(every) == [
         ("mixed_currencies", AMOUNT, {"add_field": "currency", "unit_count": 2})

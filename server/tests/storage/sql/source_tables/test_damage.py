@@ -110,6 +110,17 @@ def test_the_page_goes_on_without_it_and_says_so(hurt: Hurt, statement: str) -> 
     assert hurt.is_noted
 
 
+@pytest.mark.parametrize("statement", [NO_JSON, DATES])
+def test_each_damaged_record_is_told_once(hurt: Hurt, statement: str) -> None:
+    for key in (HURT, "n5"):
+        hurt.damage(statement, key)
+    plan = RecordsPlan((scope(),), BY_TIME, 25)
+    with hurt.store.snapshot() as snapshot:
+        for _ in range(2):
+            assert len(snapshot.page(plan).rows) == len(KEYS) - 2
+        assert len(snapshot.damaged) == 2
+
+
 @pytest.mark.parametrize("statement", [*NAMED, *UNNAMED])
 def test_pages_laid_end_to_end_are_the_list(hurt: Hurt, statement: str) -> None:
     hurt.damage(statement)

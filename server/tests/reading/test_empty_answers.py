@@ -60,6 +60,7 @@ def test_what_holds_a_part_is_nearer_than_what_differs_in_letters() -> None:
     # the rest, what stands around, one letter, two letters of a longer one
     assert nearest(["mark"], values) == ["market", "marks", "big mark", "mart"]
     assert nearest(["market"], {"malkot": 9, "markit": 1}) == ["markit", "malkot"]
+    assert nearest(["rewe"], {"rewwe": 1, "rewwwe": 1, "rwe": 1}) == ["rewwe", "rwe"]
 
 
 def test_where_there_are_few_all_are_named_the_frequent_first() -> None:

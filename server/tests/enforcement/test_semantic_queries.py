@@ -7,6 +7,7 @@ from personal_server.enforcement.ranking import Ranked, place_of
 from personal_server.enforcement.rows import Candidate, Nearest, NearRecord
 from personal_server.enforcement.semantic_queries import (
     JOINED_HITS,
+    Beside,
     by_meaning,
     is_plain,
     joined,
@@ -49,11 +50,29 @@ def test_what_holds_some_words_and_what_is_near_are_weighed_together() -> None:
 
 
 def test_what_is_near_lends_weight_to_what_stands_beside_it() -> None:
-    some, meant = by_words(n1=8, n2=7, n3=7), near(n4=0.1, n5=0.9)
+    some, meant = by_words(n1=8, n2=7.8, n3=7.8), near(n4=0.1, n5=0.9)
     places = {key: place_of(candidate(key)) for key in ("n1", "n2", "n3", "n4")}
-    behind = {places["n2"]: (places["n4"], None), places["n3"]: (None, places["n4"])}
-    assert keys(joined([], some, meant, behind)) == ["n2", "n3", "n1", "n4", "n5"]
+    talks = {key: Beside(None, None, key) for key in ("n1", "n4")}
+    behind = {"n2": Beside(places["n4"], None, "n2"), "n3": Beside(None, places["n4"], "n3")}
+    beside = {places[key]: each for key, each in (talks | behind).items()}
+    assert keys(joined([], some, meant, beside)) == ["n2", "n3", "n1", "n4", "n5"]
     assert keys(joined([], some, meant, {})) == ["n1", "n2", "n3", "n4", "n5"]
+
+
+def test_what_was_said_within_the_hour_of_what_holds_most_words_gains_by_it() -> None:
+    minute = 60_000_000_000
+    at = {"n1": 0, "n2": 60 * minute, "n3": 61 * minute, "n4": -60 * minute}
+    found = {key: Candidate("cin_a", "notes", key, (1,), 1, time) for key, time in at.items()}
+    some = [Ranked(found["n1"], -8.0), *(Ranked(found[key], -4.0) for key in ("n3", "n2"))]
+    record = NearRecord(found["n4"], 0.5, "body", 0, 1)
+    meant = [Ranked(found["n4"], 0.5, record)]
+    talks = {"n1": "a", "n2": "a", "n3": "a", "n4": "b"}
+    beside = {place_of(found[key]): Beside(None, None, talk) for key, talk in talks.items()}
+    # n2 0.45 · ½ + 0.55, n3 ½, n4 0.45
+    assert keys(joined([], some, meant, beside)) == ["n1", "n2", "n3", "n4"]
+    # in the same conversation n4 0.45 + 0.55, as much as n1, which is newer
+    beside[place_of(found["n4"])] = Beside(None, None, "a")
+    assert keys(joined([], some, meant, beside)) == ["n1", "n4", "n2", "n3"]
 
 
 @pytest.mark.parametrize("apart", [0.0, 0.5, 0.92])

@@ -50,7 +50,9 @@ def _contexts(
     beside = places_beside(snapshot, sources, [place_of(each.candidate) for each in best])
     known = {place_of(each): each for each in found} if beside else {}
     return {
-        place: Context(*(None if other is None else known.get(other) for other in others))
+        place: Context(
+            *(None if at is None else known.get(at) for at in (others.before, others.after))
+        )
         for place, others in beside.items()
     }
 
@@ -58,13 +60,15 @@ def _contexts(
 def places_beside(
     snapshot: ReadSnapshot, sources: Iterable[ReadableSource], places: Collection[RecordPlace]
 ) -> Mapping[RecordPlace, Beside]:
-    """By record, of those in a conversation, which visible ones stand right before and after it."""
+    """By record, of those in a conversation, which, and what visible ones stand beside it."""
     found: dict[RecordPlace, Beside] = {}
     for source in sources:
         keys = [key for *order, key in places if tuple(order) == source.order]
         plan = beside_plan(source, keys) if keys else None
         if plan is not None:
-            for key, others in snapshot.beside(plan).items():
-                before, after = (None if each is None else (*source.order, each) for each in others)
-                found[*source.order, key] = (before, after)
+            for key, (*others, shared) in snapshot.beside(plan).items():
+                before, after = (
+                    None if each is None else (*source.order, str(each)) for each in others
+                )
+                found[*source.order, key] = Beside(before, after, (*source.order, shared))
     return found

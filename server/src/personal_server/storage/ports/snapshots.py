@@ -131,8 +131,10 @@ class ReadSnapshot(CatalogReads, Protocol):
         """The rows beside a position."""
         ...
 
-    def beside(self, plan: BesidePlan) -> Mapping[str, tuple[str | None, str | None]]:
-        """By key the keys of the rows before and after it, `None` where there is none."""
+    def beside(self, plan: BesidePlan) -> Mapping[str, tuple[str | None, str | None, object]]:
+        """By key the keys of the rows before and after it, `None` where there is none, and the
+        value that it shares with them.
+        """
         ...
 
     def field_window(self, plan: FieldWindowPlan) -> tuple[FieldWindow, ...]:

@@ -16,7 +16,7 @@ from personal_server.storage.sql.layout import Column
 from personal_server.storage.sql.source_tables import Reader, ScopedSource
 
 
-def beside(reader: Reader, plan: BesidePlan) -> Mapping[str, tuple[str | None, str | None]]:
+def beside(reader: Reader, plan: BesidePlan) -> Mapping[str, tuple[str | None, str | None, object]]:
     """All in one statement."""
     for scoped in reader.places([plan.scope]):
         layout = scoped.compiler.layout
@@ -28,14 +28,15 @@ def beside(reader: Reader, plan: BesidePlan) -> Mapping[str, tuple[str | None, s
         keeps_order = is_steered and scoped.compiler.keeps_order(shared, order)
         asked = _statement(scoped, shared, ordered, plan.keys, shared.name if keeps_order else None)
         lines = reader.lines(scoped.source, asked)
-        return {key: (before, after) for key, before, after in lines}
+        return {key: (before, after, value) for key, before, after, value in lines}
     return {}
 
 
 def _statement(
     scoped: ScopedSource, shared: Column, ordered: Column, keys: Sequence[str], index: str | None
 ) -> Statement:
-    """Of visible lines with these keys (`o`) the keys of the ones before and after them.
+    """Of visible lines with these keys (`o`) the keys of the ones before and after them, and the
+    value that they share.
 
     Lines with an equal value of one column stand together, in the order of the other; of a string
     that the column cuts nothing is told.
@@ -55,7 +56,7 @@ def _statement(
     those = compiler.with_keys(keys) & seen & present
     found = f"SELECT r.k, r.{shared.name}, r.{at} FROM {_lines(scoped, KEYS)}{those.sql}"  # noqa: S608
     return Statement(
-        f"WITH o AS MATERIALIZED ({found}) SELECT o.k, {', '.join(sides)} FROM o",  # noqa: S608
+        f"WITH o AS MATERIALIZED ({found}) SELECT o.k, {', '.join(sides)}, o.{shared.name} FROM o",  # noqa: S608
         (*those.params, *seen.params, *seen.params),
     )
 

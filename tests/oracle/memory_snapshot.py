@@ -220,7 +220,7 @@ class MemorySnapshot:
             found.append(placed[0].row if placed and placed[0].position.value is not None else None)
         return Neighbours(*found)
 
-    def beside(self, plan: BesidePlan) -> Mapping[str, tuple[str | None, str | None]]:
+    def beside(self, plan: BesidePlan) -> Mapping[str, tuple[str | None, str | None, object]]:
         placed: dict[Comparable, list[tuple[Comparable, str]]] = {}
         for row in self._matching((plan.scope,)):
             (shared, kind), (ordered, order_kind) = plan.shared, plan.ordered
@@ -229,12 +229,12 @@ class MemorySnapshot:
             is_cut = isinstance(value, str) and len(value) >= COMPARED_CODE_POINTS
             if value is not None and at is not None and not is_cut:
                 placed.setdefault(value, []).append((order_key(at), row.key))
-        found: dict[str, tuple[str | None, str | None]] = {}
-        for rows in placed.values():
+        found: dict[str, tuple[str | None, str | None, object]] = {}
+        for value, rows in placed.items():
             keys = [None, *(key for _, key in sorted(rows)), None]
             for before, key, after in zip(keys, keys[1:], keys[2:], strict=False):
                 if key in plan.keys:
-                    found[key] = (before, after)
+                    found[key] = (before, after, value)
         return found
 
     def field_window(self, plan: FieldWindowPlan) -> tuple[FieldWindow, ...]:

@@ -327,12 +327,29 @@ def beside(reader: Reader, row: Row) -> tuple[Row | None, Row | None]:
     return rows[place - 1] if place else None, next(iter(rows[place + 1 :]), None)
 
 
-def _beginning(row: Row) -> Json:
+def conversation(row: Row) -> tuple[object, ...] | None:
+    """Which conversation a record is in, if that and its place there are granted."""
+    source, cursor = row.source, row.source.raw.get("cursor_field")
+    for name, declared in source.properties.items():
+        if declared.get("x_pdpp_role") == "conversation":
+            value, at = row.data.get(name), row.data.get(cursor or "")
+            is_placed = name in source.fields and cursor in source.fields
+            if is_placed and value is not None and moment(at) is not None:
+                return (source.connection, source.stream, value)
+    return None
+
+
+def spoken(row: Row) -> str:
+    """What a record says."""
     search = row.source.raw["query"]["search"]
     named = search.get("semantic_fields", []) + search["lexical_fields"]
     texts = [row.data[n] for n in named if n in row.source.fields and row.data.get(n) is not None]
-    said = next((text for text in texts if text.strip()), None)
-    return {"record_id": row.key} | ({} if said is None else {"text": said[:80]})
+    return next((text for text in texts if text.strip()), "")
+
+
+def _beginning(row: Row) -> Json:
+    said = spoken(row)
+    return {"record_id": row.key} | ({"text": said[:80]} if said else {})
 
 
 NOTHING = Term(())

@@ -162,16 +162,39 @@ def joined(
     }
     best = min((hit.score for hit in some.values()), default=0.0)
 
-    def weight(hit: hits.Found) -> float:
+    def by_words_of(hit: hits.Found) -> float:
         known = place(hit.row)
-        by_meaning = shares.get(known, 0.0)
+        return some[known].score / best if known in some else 0.0
+
+    def in_hour(hit: hits.Found, other: hits.Found) -> bool:
+        apart_ns = hits.hit_place(hit)[1] - hits.hit_place(other)[1]
+        alike = hits.conversation(hit.row) == hits.conversation(other.row)
+        return alike and abs(apart_ns) <= 3_600 * 10**9
+
+    def weight(hit: hits.Found) -> float:
+        held, meant = by_words_of(hit), shares.get(place(hit.row), 0.0)
+        if hits.conversation(hit.row) is None:
+            return held + 0.7 * meant
         for share, other in zip((0.6, 0.4), hits.beside(reader, hit.row), strict=True):
-            by_meaning += share * (0.0 if other is None else shares.get(place(other), 0.0))
-        return round((some[known].score / best if known in some else 0.0) + 0.7 * by_meaning, 6)
+            meant += share * (0.0 if other is None else shares.get(place(other), 0.0))
+        hour = max(
+            (by_words_of(other) for other in some.values() if in_hour(hit, other)), default=0
+        )
+        return 0.45 * held + 0.55 * hour + 0.45 * meant
+
+    def gain(hit: hits.Found) -> float:
+        if hits.conversation(hit.row) is None:
+            return 0.0
+        before, _ = hits.beside(reader, hit.row)
+        asked_before = before is not None and "?" in hits.spoken(before)
+        return 0.15 * asked_before - 0.1 * hits.spoken(hit.row).rstrip().endswith("?")
 
     first = {place(hit.row) for hit in whole}
     others = [hit for known, hit in (apart | some).items() if known not in first]
-    others.sort(key=lambda hit: (-weight(hit), *hits.hit_place(hit)[1:]))
+    others.sort(key=lambda hit: (-round(weight(hit), 6), *hits.hit_place(hit)[1:]))
+    best_others = others[:30]
+    best_others.sort(key=lambda hit: (-round(weight(hit) + gain(hit), 6), *hits.hit_place(hit)[1:]))
+    others[:30] = best_others
     return [*whole, *others]
 
 

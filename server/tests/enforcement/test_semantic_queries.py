@@ -1,13 +1,17 @@
 """What is meant by a query, and how hits by meaning join those by words."""
 
+from collections.abc import Mapping, Sequence
+
 import pytest
 
+from pdpp_kernel.record import RecordPlace
 from personal_server.domain.search_words import parse_words
 from personal_server.enforcement.ranking import Ranked, place_of
 from personal_server.enforcement.rows import Candidate, Nearest, NearRecord
 from personal_server.enforcement.semantic_queries import (
     JOINED_HITS,
-    Beside,
+    READ_HITS,
+    StandsBeside,
     by_meaning,
     is_plain,
     joined,
@@ -31,19 +35,23 @@ def near(**distances: float) -> list[Ranked]:
     return [Ranked(each.candidate, each.distance, each) for each in found]
 
 
+def no_gains(_: Sequence[RecordPlace]) -> Mapping[RecordPlace, float]:
+    return {}
+
+
 def keys(ranked: list[Ranked]) -> list[str]:
     return [each.candidate.key for each in ranked]
 
 
 def test_what_holds_the_words_is_never_below_what_means_something_like_them() -> None:
-    found = joined(by_words(n1=2, n2=1), [], near(n3=0.1, n2=0.2, n4=0.3), {})
+    found = joined(by_words(n1=2, n2=1), [], near(n3=0.1, n2=0.2, n4=0.3), {}, no_gains)
     assert keys(found) == ["n1", "n2", "n3", "n4"]
     assert [each.near is not None for each in found] == [False, True, True, True]
 
 
 def test_what_holds_some_words_and_what_is_near_are_weighed_together() -> None:
     some = by_words(n2=8, n3=7.2, n4=4)
-    found = joined(by_words(n1=1), some, near(n5=0.12, n1=0.2, n4=0.22, n6=0.52), {})
+    found = joined(by_words(n1=1), some, near(n5=0.12, n1=0.2, n4=0.22, n6=0.52), {}, no_gains)
     assert keys(found) == ["n1", "n4", "n2", "n3", "n5", "n6"]
     both_ways = found[1]  # shown by its words, and by its passage
     assert (both_ways.score, both_ways.near is not None) == (-4, True)
@@ -52,11 +60,14 @@ def test_what_holds_some_words_and_what_is_near_are_weighed_together() -> None:
 def test_what_is_near_lends_weight_to_what_stands_beside_it() -> None:
     some, meant = by_words(n1=8, n2=7.8, n3=7.8), near(n4=0.1, n5=0.9)
     places = {key: place_of(candidate(key)) for key in ("n1", "n2", "n3", "n4")}
-    talks = {key: Beside(None, None, key) for key in ("n1", "n4")}
-    behind = {"n2": Beside(places["n4"], None, "n2"), "n3": Beside(None, places["n4"], "n3")}
+    talks = {key: StandsBeside(None, None, key) for key in ("n1", "n4")}
+    behind = {
+        "n2": StandsBeside(places["n4"], None, "n2"),
+        "n3": StandsBeside(None, places["n4"], "n3"),
+    }
     beside = {places[key]: each for key, each in (talks | behind).items()}
-    assert keys(joined([], some, meant, beside)) == ["n2", "n3", "n1", "n4", "n5"]
-    assert keys(joined([], some, meant, {})) == ["n1", "n2", "n3", "n4", "n5"]
+    assert keys(joined([], some, meant, beside, no_gains)) == ["n2", "n3", "n1", "n4", "n5"]
+    assert keys(joined([], some, meant, {}, no_gains)) == ["n1", "n2", "n3", "n4", "n5"]
 
 
 def test_what_was_said_within_the_hour_of_what_holds_most_words_gains_by_it() -> None:
@@ -67,29 +78,44 @@ def test_what_was_said_within_the_hour_of_what_holds_most_words_gains_by_it() ->
     record = NearRecord(found["n4"], 0.5, "body", 0, 1)
     meant = [Ranked(found["n4"], 0.5, record)]
     talks = {"n1": "a", "n2": "a", "n3": "a", "n4": "b"}
-    beside = {place_of(found[key]): Beside(None, None, talk) for key, talk in talks.items()}
+    beside = {place_of(found[key]): StandsBeside(None, None, talk) for key, talk in talks.items()}
     # n2 0.45 · ½ + 0.55, n3 ½, n4 0.45
-    assert keys(joined([], some, meant, beside)) == ["n1", "n2", "n3", "n4"]
+    assert keys(joined([], some, meant, beside, no_gains)) == ["n1", "n2", "n3", "n4"]
     # in the same conversation n4 0.45 + 0.55, as much as n1, which is newer
-    beside[place_of(found["n4"])] = Beside(None, None, "a")
-    assert keys(joined([], some, meant, beside)) == ["n1", "n4", "n2", "n3"]
+    beside[place_of(found["n4"])] = StandsBeside(None, None, "a")
+    assert keys(joined([], some, meant, beside, no_gains)) == ["n1", "n4", "n2", "n3"]
+
+
+def test_the_best_are_put_in_order_anew_by_what_they_say() -> None:
+    some = by_words(**{f"n{number:02}": 100 - number for number in range(READ_HITS + 1)})
+
+    def gains(places: Sequence[RecordPlace]) -> Mapping[RecordPlace, float]:
+        assert [key for *_, key in places] == keys(some)[:READ_HITS]
+        return {places[2]: 0.5, places[0]: -0.015}
+
+    found = keys(joined([], some, near(n40=0.1), {}, gains))
+    assert found[:3] == ["n02", "n01", "n00"]
+    assert found[3:] == [*keys(some)[3:], "n40"]
 
 
 @pytest.mark.parametrize("apart", [0.0, 0.5, 0.92])
 def test_what_is_equally_near_weighs_as_much_as_the_nearest(apart: float) -> None:
-    found = joined([], by_words(n1=8, n2=4), near(n2=apart, n3=apart), {})
+    found = joined([], by_words(n1=8, n2=4), near(n2=apart, n3=apart), {}, no_gains)
     assert keys(found) == ["n2", "n1", "n3"]
 
 
 def test_without_anything_near_hits_by_words_stay_as_they_are() -> None:
-    found = joined(by_words(n1=1), by_words(n2=8, n3=9), [], {})
+    found = joined(by_words(n1=1), by_words(n2=8, n3=9), [], {}, no_gains)
     assert keys(found) == ["n1", "n3", "n2"]
     assert all(each.near is None for each in found)
 
 
 def test_no_more_than_a_bound_is_taken_by_meaning() -> None:
     many = {f"m{number:03}": number / 1_000 for number in range(JOINED_HITS + 1)}
-    assert keys(joined([], by_words(n1=1), near(**many), {})) == ["n1", *list(many)[:JOINED_HITS]]
+    assert keys(joined([], by_words(n1=1), near(**many), {}, no_gains)) == [
+        "n1",
+        *list(many)[:JOINED_HITS],
+    ]
 
 
 @pytest.mark.parametrize(

@@ -243,8 +243,7 @@ def disclose_context(source: ReadableSource, neighbours: Neighbours) -> Conversa
 def _neighbour(source: ReadableSource, row: StoredRecord | None) -> NeighbourRecord | None:
     if row is None:
         return None
-    texts = (row.data.get(name) for name in spoken_fields(source))
-    body = next((text for text in texts if isinstance(text, str) and text.strip()), None)
+    body = spoken_text(source, row)
     return NeighbourRecord(record_id=row.key, text=None if body is None else body[:NEIGHBOUR_CHARS])
 
 
@@ -252,6 +251,12 @@ def spoken_fields(source: ReadableSource) -> tuple[str, ...]:
     """The granted fields that hold what a record says, what reads best by meaning first."""
     declared = (*source.declared.semantic_fields, *source.declared.lexical_fields)
     return tuple(name for name in dict.fromkeys(declared) if name in source.fields)
+
+
+def spoken_text(source: ReadableSource, row: StoredRecord) -> str | None:
+    """What a record says: the first of these fields that is not blank."""
+    texts = (row.data.get(name) for name in spoken_fields(source))
+    return next((text for text in texts if isinstance(text, str) and text.strip()), None)
 
 
 def text_chars(source: ReadableSource, row: StoredRecord) -> int:

@@ -7,9 +7,9 @@ Source: docs/contract/resource-server.md 11.6.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from pdpp_kernel.criteria import Term, WordQuery
 from pdpp_kernel.record import RecordPlace
@@ -30,9 +30,14 @@ NEAR_SHARE = 0.7
 # how near it is and those beside it.
 OWN_SHARE, HOUR_SHARE, TOGETHER_SHARE = 0.45, 0.55, 0.45
 HOUR_NS = 3_600_000_000_000
+# Of so many of the best what they say is looked at.
+READ_HITS = 30
+
+Gains: TypeAlias = "Callable[[Sequence[RecordPlace]], Mapping[RecordPlace, float]]"
+"""What some records gain, or lose, by what they say."""
 
 
-class Beside(NamedTuple):
+class StandsBeside(NamedTuple):
     """The records before and after another in its conversation, `None` where there is none, and
     what tells that conversation from others.
     """
@@ -91,14 +96,15 @@ def joined(
     whole: Sequence[Ranked],
     some: Sequence[Ranked],
     meant: Sequence[Ranked],
-    beside: Mapping[RecordPlace, Beside],
+    beside: Mapping[RecordPlace, StandsBeside],
+    gains: Gains,
 ) -> list[Ranked]:
     """Best first, each record once: what holds all words, then what holds some of the words and
     what is near in meaning, by both together.
 
     Shapes: `beside` says which records stand before and after one of these in its conversation;
         what is near lends those some of its weight, and what holds most of the words all that was
-        said within an hour of it.
+        said within an hour of it; `gains` is asked for the best.
 
         whole: a
         some: b holds most of the words (1), c three quarters of that (0.75)
@@ -119,19 +125,26 @@ def joined(
     said = {place: (partial.get(place) or near[place]).candidate for place in {*partial, *near}}
     hours = _hours(by_words, beside, {place: each.event_time_ns for place, each in said.items()})
 
-    def order(record_place: RecordPlace) -> tuple[float, int, RecordPlace]:
+    def weighed(record_place: RecordPlace) -> float:
         held, nearest = by_words.get(record_place, 0.0), nearness.get(record_place, 0.0)
         around = beside.get(record_place)
         if around is None:
-            weight = held + NEAR_SHARE * nearest
-        else:
-            sides = zip((BEFORE_SHARE, AFTER_SHARE), (around.before, around.after), strict=True)
-            lent = sum(share * nearness.get(other, 0.0) for share, other in sides if other)
-            weight = OWN_SHARE * held + HOUR_SHARE * hours.get(record_place, 0.0)
-            weight += TOGETHER_SHARE * (nearest + lent)
-        return (-round(weight, SCORE_DECIMALS), -said[record_place].event_time_ns, record_place)
+            return held + NEAR_SHARE * nearest
+        sides = zip((BEFORE_SHARE, AFTER_SHARE), (around.before, around.after), strict=True)
+        lent = sum(share * nearness.get(other, 0.0) for share, other in sides if other)
+        within = OWN_SHARE * held + HOUR_SHARE * hours.get(record_place, 0.0)
+        return within + TOGETHER_SHARE * (nearest + lent)
 
-    rest = sorted(said.keys() - first.keys(), key=order)
+    weights = {place: weighed(place) for place in said.keys() - first.keys()}
+
+    def order(record_place: RecordPlace) -> tuple[float, int, RecordPlace]:
+        weight = round(weights[record_place], SCORE_DECIMALS)
+        return (-weight, -said[record_place].event_time_ns, record_place)
+
+    rest = sorted(weights, key=order)
+    for place, gained in gains(rest[:READ_HITS]).items():
+        weights[place] += gained
+    rest[:READ_HITS] = sorted(rest[:READ_HITS], key=order)
     held_by_words = partial | first
     passages = {place: each.near for place, each in near.items()}
     return [
@@ -144,7 +157,7 @@ def joined(
 
 def _hours(
     by_words: Mapping[RecordPlace, float],
-    beside: Mapping[RecordPlace, Beside],
+    beside: Mapping[RecordPlace, StandsBeside],
     times_ns: Mapping[RecordPlace, int],
 ) -> dict[RecordPlace, float]:
     """By record of a conversation the most that one of the same holds that was said within an hour

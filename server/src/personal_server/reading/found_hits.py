@@ -192,7 +192,20 @@ def _both(
     some = [each for each in ranked if questions[each.question].least is not None]
     weighed = {_place(each) for each in (*some, *meant[:JOINED_HITS])}
     beside = places_beside(snapshot, read.sources, weighed - {_place(each) for each in whole})
-    return joined(whole, some, meant, beside)
+    sources = {source.order: source for source in read.sources}
+
+    def gains(places: Sequence[RecordPlace]) -> Mapping[RecordPlace, float]:
+        if not beside:
+            return {}
+        from personal_server.enforcement.spoken_answers import (  # noqa: PLC0415 (few)
+            gains_of,
+            looked_at,
+        )
+
+        rows = dict(hit_records(snapshot, sources, looked_at(places, beside)))
+        return gains_of(places, beside, rows, sources)
+
+    return joined(whole, some, meant, beside, gains)
 
 
 def _further(

@@ -15,7 +15,7 @@ from personal_server.enforcement.authorized_reads import beside_plan
 from personal_server.enforcement.partial_matches import Context, rank_in_context, rank_partial
 from personal_server.enforcement.ranking import Ranked, place_of
 from personal_server.enforcement.rows import Candidate, Matches
-from personal_server.enforcement.semantic_queries import Beside
+from personal_server.enforcement.semantic_queries import StandsBeside
 from personal_server.storage.ports.snapshots import ReadSnapshot
 
 # Of so many of the best, by their own words, the neighbours are looked for.
@@ -59,9 +59,9 @@ def _contexts(
 
 def places_beside(
     snapshot: ReadSnapshot, sources: Iterable[ReadableSource], places: Collection[RecordPlace]
-) -> Mapping[RecordPlace, Beside]:
+) -> Mapping[RecordPlace, StandsBeside]:
     """By record, of those in a conversation, which, and what visible ones stand beside it."""
-    found: dict[RecordPlace, Beside] = {}
+    found: dict[RecordPlace, StandsBeside] = {}
     for source in sources:
         keys = [key for *order, key in places if tuple(order) == source.order]
         plan = beside_plan(source, keys) if keys else None
@@ -70,5 +70,5 @@ def places_beside(
                 before, after = (
                     None if each is None else (*source.order, str(each)) for each in others
                 )
-                found[*source.order, key] = Beside(before, after, (*source.order, shared))
+                found[*source.order, key] = StandsBeside(before, after, (*source.order, shared))
     return found

@@ -1,0 +1,57 @@
+"""Answers in a conversation: whoever asks seldom answers, and who speaks next often does.
+
+Rule: what is looked at is granted and visible, read for this request; nothing of it is kept.
+Source: docs/contract/resource-server.md 11.6.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from pdpp_kernel.record import RecordPlace, StoredRecord
+from personal_server.domain.authority import ReadableSource
+from personal_server.enforcement.search_hits import spoken_text
+from personal_server.enforcement.semantic_queries import StandsBeside
+
+# What one that asks loses, and what one gains before which something was asked.
+ASKS_SHARE, ANSWERS_SHARE = 0.1, 0.15
+_MARKS = ("?", "？", "؟")
+
+
+def looked_at(
+    places: Sequence[RecordPlace], beside: Mapping[RecordPlace, StandsBeside]
+) -> list[RecordPlace]:
+    """Those of some records that are in a conversation, and what stands before them."""
+    found: dict[RecordPlace, None] = {}
+    for place in places:
+        around = beside.get(place)
+        if around is not None:
+            found[place] = None
+            if around.before is not None:
+                found[around.before] = None
+    return list(found)
+
+
+def gains_of(
+    places: Sequence[RecordPlace],
+    beside: Mapping[RecordPlace, StandsBeside],
+    rows: Mapping[RecordPlace, StoredRecord | None],
+    sources: Mapping[tuple[str, str], ReadableSource],
+) -> dict[RecordPlace, float]:
+    """What each gains, or loses, of those in a conversation.
+
+    Shapes: `rows` has the records that `looked_at` names, `sources` where each of them is from.
+    """
+
+    def said(place: RecordPlace | None) -> str:
+        row = None if place is None else rows.get(place)
+        return "" if place is None or row is None else spoken_text(sources[place[:2]], row) or ""
+
+    gained: dict[RecordPlace, float] = {}
+    for place in places:
+        around = beside.get(place)
+        if around is not None:
+            is_answer = any(mark in said(around.before) for mark in _MARKS)
+            asks = said(place).rstrip().endswith(_MARKS)
+            gained[place] = ANSWERS_SHARE * is_answer - ASKS_SHARE * asks
+    return gained

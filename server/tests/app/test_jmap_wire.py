@@ -125,6 +125,7 @@ def test_a_get_has_no_body() -> None:
         ("https://JMAP.example.org", "ada", True, "jmaps+token://ada@jmap.example.org/"),
         ("http://127.0.0.1:8080/", "ada", False, "jmap://ada@127.0.0.1:8080/"),
         ("http://jmap.example.org/", "ada", False, None),
+        ("https://ada:s3cret@jmap.example.org/", "ada", False, None),
         ("https://jmap.example.org/", None, False, None),
     ],
 )

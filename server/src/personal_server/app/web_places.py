@@ -55,14 +55,15 @@ class WebPlace:
     def typed(cls, kind: str, url: str, user: str, *, is_token: bool = False) -> WebPlace:
         """That of a URL as an owner typed it: of an account always the same.
 
-        Raises: FetchTrouble, also for one with a query, which would not be sent.
+        Raises: FetchTrouble, also for one with a query, a user or a password, which would not be
+            sent.
         """
         try:
             parts = urlsplit(url if "://" in url else f"https://{url}")
             host, port = (parts.hostname or "").encode("idna").decode(), parts.port
         except ValueError:
             raise _no_place(kind) from None
-        if parts.scheme not in _PORTS or parts.query:
+        if parts.scheme not in _PORTS or parts.query or "@" in parts.netloc:
             raise _no_place(kind)
         at = f"[{host}]" if ":" in host else host
         shown = "" if port in (None, _PORTS[parts.scheme]) else f":{port}"

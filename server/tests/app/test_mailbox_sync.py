@@ -102,6 +102,21 @@ def test_five_thousand_folders_are_asked_for_a_few_at_a_time(feed_of: FeedOf) ->
     assert (len(mailbox.bodies), fed.held()) == (1, {"messages": 1})
 
 
+def test_a_run_that_lasted_long_ends_between_two_folders(
+    feed_of: FeedOf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = ["INBOX", *(f"Folder {number}" for number in range(30))]
+    with pretended(PretendedMailbox(dict.fromkeys(names, 0))) as mailbox:
+        fed = feed_of(mailbox.place, PASSWORD)
+        assert runs_of(fed)[-1].code is None
+        monkeypatch.setattr(mailbox_sync, "RUN_SECONDS", 0.0)
+        mailbox.commands.clear()
+        again(fed)
+        run = by_itself(fed)
+        assert (run.code, run.settling) == (None, 1)
+        assert len([each for each in mailbox.commands if each.startswith("STATUS")]) == 1
+
+
 def test_a_folder_of_a_million_comes_part_by_part_in_few_commands(
     feed_of: FeedOf, monkeypatch: pytest.MonkeyPatch
 ) -> None:

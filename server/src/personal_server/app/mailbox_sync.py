@@ -90,7 +90,9 @@ class MailboxSync:
         has_marks = all(each.mark is not None for each in fetched)
         looked = fetched if has_marks else in_turn(fetched, self.turn)
         try:
-            for each in looked:
+            for number, each in enumerate(looked):
+                if number and self._is_over:  # a server may take minutes for each folder
+                    raise _TimeIsOver
                 self._look(each)
             if len(listed) < MOST_FOLDERS:
                 self._lose_folders({each.name for each in fetched})

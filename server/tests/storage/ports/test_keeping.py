@@ -57,6 +57,7 @@ def test_revisions_are_kept_and_the_last_is_current(store: RecordStore) -> None:
     for each in ("cin_a", "cin_b"):
         store.erase_connection(each, 9)
     assert [store.delete_declaration("notebook") for _ in range(2)] == [True, False]
+    assert [store.declaration("notebook", version) for version in ("1", "2")] == [None, None]
 
 
 def test_a_changed_declaration_keeps_records_and_finds_new_things(store: RecordStore) -> None:

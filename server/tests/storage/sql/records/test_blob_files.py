@@ -57,10 +57,13 @@ REFUSALS = {
 
 
 @pytest.mark.parametrize("number", REFUSALS)
-def test_what_a_disk_refuses_leaves_nothing_and_is_told(tmp_path: Path, number: int) -> None:
+def test_what_a_disk_refuses_leaves_nothing_and_is_told(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, number: int
+) -> None:
     with pytest.raises(StorageUnavailable) as refused:
         receive_file(tmp_path / "blobs", refused_by(number), 9)
     assert list((tmp_path / "blobs").iterdir()) == []
+    assert errno.errorcode[number] in caplog.text
     expected = REFUSALS[number]
     assert (type(refused.value), refused.value.members) == (type(expected), expected.members)
 

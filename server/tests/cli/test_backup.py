@@ -117,6 +117,11 @@ def _records(machine: Machine) -> bool:
         return any(count for _, _, count in stores.upkeep.counted().streams)
 
 
+def _is_proven(machine: Machine) -> bool:
+    with open_stores(Settings(data_dir=machine.data), serving=False) as stores:
+        return stores.upkeep.proof() is not None
+
+
 def test_after_a_restore_an_access_waits_and_its_token_is_dead(machine: Machine) -> None:
     path = machine.folder / "note.mbox"
     path.write_text(MESSAGE.format(number=1, content="aGk="))
@@ -157,10 +162,11 @@ def test_a_schedule_is_told_kept_to_proven_and_ended(machine: Machine) -> None:
     assert kept.stat().st_mode & 0o777 == 0o700
     assert json.loads(told)["last_backup"] is None
     machine.start()
-    until(lambda: status()["last_proven_restore"] is not None)
+    until(lambda: _is_proven(machine), pause_seconds=0.2)
     (made,) = kept.glob("backup-*.pdpp")
     machine.pdpp("backup", "verify", made)
     after = status()
+    assert after["last_proven_restore"] is not None
     assert (after["kept"], after["set_by"]) == (1, "command")
     assert after["next_backup"] > after["last_backup"]
     machine.pdpp("backup", "stop")

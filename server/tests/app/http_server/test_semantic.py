@@ -124,14 +124,15 @@ def test_a_real_model_finds_what_is_meant_until_it_is_gone(tmp_path: Path) -> No
             return recall.get("unembedded_record_count") == 0 and recall["mode"] == "hybrid"
 
         answers: list[dict[str, Any]] = []
-        until(embedded, seconds=120)
+        until(embedded, seconds=120, pause_seconds=0.2)
         assert answers[-1]["data"][0]["record_id"] == "m1"
-        until(lambda: shown_by_tool(served, token)[:1] == ["m1"], seconds=120)
+        until(lambda: shown_by_tool(served, token)[:1] == ["m1"], seconds=120, pause_seconds=0.2)
 
         def status_of() -> dict[str, Any]:
             return json.loads(pdpp(served, *command("semantic", "status", "--json")))
 
-        until(lambda: status_of()["percent"] == 100, seconds=120)  # what is not granted, too
+        # what is not granted, too
+        until(lambda: status_of()["percent"] == 100, seconds=120, pause_seconds=0.5)
         status = status_of()
         fields = {tuple(each["fields"]) for each in status["streams"]}
         assert fields == {("subject", "body"), ("payee",)}

@@ -183,9 +183,7 @@ def test_nothing_is_deleted_where_another_record_took_the_place_of_one_that_went
     account = by_recipe(machine, tmp_path, RECIPE)["connection"]["connection_id"]
     for row in list(stored(machine)):
         machine.store.delete_record(account, "rides", row["id"], 9)
-    stream = _declared_rides(machine)
-    row = {"id": "own", "number": "9", "began": "2026-07-03T08:00:00Z", "km": 1}
-    _hold(machine, account, stream, row)
+    hold_own(machine)
     assert "replaced" not in by_recipe(machine, tmp_path, OTHER_KEY)
     assert sorted(row["number"] for row in stored(machine)) == ["7", "8", "9"]
 
@@ -200,7 +198,7 @@ def test_nothing_is_deleted_where_a_row_cannot_be_read(tmp_path: Path) -> None:
 def test_a_chat_that_was_one_row_of_a_table_is_replaced_by_its_messages(tmp_path: Path) -> None:
     path = tmp_path / "message_1.json"
     path.write_text(CHAT)
-    machine = _with_one_row(path)
+    machine = with_one_row(path)
 
     again = imported(machine, path)
 
@@ -233,7 +231,7 @@ def test_a_chat_that_is_one_row_as_a_table_today_too_becomes_its_messages(tmp_pa
 def test_a_table_stays_where_its_source_cannot_read_a_message(tmp_path: Path) -> None:
     path = tmp_path / "message_1.json"
     path.write_text(CHAT.replace('"messages": [', '"messages": [{"sender_name": "Bo"}, '))
-    machine = _with_one_row(path)
+    machine = with_one_row(path)
     again = imported(machine, path)
     assert again["skipped"]
     assert "replaced_tables" not in again
@@ -247,7 +245,7 @@ def test_a_table_stays_where_its_source_cannot_read_a_message(tmp_path: Path) ->
 def test_a_table_of_one_file_is_replaced_without_the_pictures_beside_it(tmp_path: Path) -> None:
     path = tmp_path / "Starter.json"
     path.write_bytes(SPECIMENS["google"]["Takeout/Keep/Starter.json"])
-    machine = _with_one_row(path)
+    machine = with_one_row(path)
     again = imported(machine, path)
     assert [each["code"] for each in again["skipped"]] == ["missing_attachment"]
     assert (again["replaced_tables"], kept(again)) == (["Starter"], [])
@@ -280,7 +278,7 @@ def test_a_table_stays_where_its_source_read_another_file_of_it_in_part(tmp_path
     path, other = tmp_path / "message_1.json", tmp_path / "message_2.json"
     path.write_text(CHAT)
     other.write_text(CHAT.replace('"messages": [', '"messages": [{"sender_name": "Bo"}, '))
-    machine = _with_one_row(path, hashlib.sha256(other.read_bytes()).hexdigest())
+    machine = with_one_row(path, hashlib.sha256(other.read_bytes()).hexdigest())
     with machine.store.snapshot() as snapshot:
         ((held,), (declared,)) = snapshot.stored_streams(), snapshot.declarations()
     stream = parse_declaration(orjson.loads(declared.raw)).streams["message_1"]
@@ -293,7 +291,7 @@ def test_a_table_stays_where_its_source_read_another_file_of_it_in_part(tmp_path
 def test_a_table_that_got_another_file_too_is_left(tmp_path: Path) -> None:
     path = tmp_path / "message_1.json"
     path.write_text(CHAT)
-    machine = _with_one_row(path, "0" * 64)
+    machine = with_one_row(path, "0" * 64)
     again = imported(machine, path)
     assert "replaced_tables" not in again
     assert [code for code, *_ in kept(again)] == ["other_records"]
@@ -306,7 +304,7 @@ def test_an_object_that_was_one_row_stays_one_where_its_lists_are_not_all(
 ) -> None:
     path = tmp_path / "crew.json"
     path.write_text('{"people": [{"who": "Bo"}, {"who": "Cy"}], ' + beside + "}")
-    machine = _with_one_row(path)
+    machine = with_one_row(path)
     again = imported(machine, path)
     names = sorted(row.get("who", "crew") for row in stored(machine))
     assert names == (["crew"] if kept else ["Bo", "Cy"])
@@ -319,7 +317,7 @@ def _declared_rides(machine: Machine) -> Stream:
     return parse_declaration(orjson.loads(declared.raw)).streams["rides"]
 
 
-def _with_one_row(path: Path, *more: str) -> Machine:
+def with_one_row(path: Path, *more: str) -> Machine:
     """A store whose table has the object of a file as one row, as on 22 November 2026.
 
     Shapes: `more` are the digests of other files that it got.
@@ -352,6 +350,14 @@ def _with_one_row(path: Path, *more: str) -> Machine:
         }
         ImportMemory(machine.store, account, stream).finish("file", receipt, 3)
     return machine
+
+
+def hold_own(machine: Machine) -> None:
+    """Have another program write a ride."""
+    with machine.store.snapshot() as snapshot:
+        (account,) = {each.connection_id for each in snapshot.connections()}
+    row = {"id": "own", "number": "9", "began": "2026-07-03T08:00:00Z", "km": 1}
+    _hold(machine, account, _declared_rides(machine), row)
 
 
 def _hold(machine: Machine, connection_id: str, stream: Stream, row: dict[str, Any]) -> None:

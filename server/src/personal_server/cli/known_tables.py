@@ -181,6 +181,13 @@ def _are_alike(table: KnownTable, columns: Columns) -> bool:
     )
 
 
+def was_table(store: RecordStore, facts: Data) -> bool:
+    """Whether a stored table got this very file."""
+    digest = facts.get("sha256")
+    tables = stored_tables(store) if digest else ()
+    return any(digest in digests_of(store, each.connector_key) for each in tables)
+
+
 def digests_of(store: RecordStore, connector_key: str) -> set[str]:
     """The SHA-256 of the files that were imported into the accounts of a source."""
     with store.snapshot() as snapshot:

@@ -243,7 +243,7 @@ class _PathImport:
             if accounts:
                 from personal_server.cli.repeated_files import earlier_imports  # noqa: PLC0415
 
-                earlier = earlier_imports(ports.store, connection.connection_id, reading)
+                earlier = earlier_imports(ports, connection.connection_id, reading)
                 from personal_server.cli.account_zone import in_zone_of_account  # noqa: PLC0415
 
                 reading, zone = in_zone_of_account(ports.store, connection, reading, zone)
@@ -256,7 +256,8 @@ class _PathImport:
                     connection,
                     declaration,
                     is_whole=whole,
-                    is_repeated=earlier is not None and earlier.may_be_replaced,
+                    replaces=earlier.replaceable if earlier else None,
+                    from_start=earlier is not None and earlier.from_start,
                     listed=listed,
                 )
                 tally = _run_through(run, reading.seen.begins_at, contents.total_bytes)

@@ -14,8 +14,25 @@ from dataclasses import dataclass
 from pdpp_kernel.source_item import Data
 from pdpp_mcp_server.commands.tables import words
 from pdpp_sources.reader_process import ProcessReading
-from personal_server.collecting.imports import ImportTally, StreamTally, record_counts
-from personal_server.collecting.receipts import has_bookmarks, has_unfinished, receipts_of
+from personal_server.cli.known_tables import was_table
+from personal_server.collecting.begun_replacements import (
+    BegunReplacement,
+    begin_replacement,
+    begun_replacement,
+    go_on,
+)
+from personal_server.collecting.imports import (
+    ImportPorts,
+    ImportTally,
+    StreamTally,
+    record_counts,
+)
+from personal_server.collecting.receipts import (
+    ImportMemory,
+    has_bookmarks,
+    has_unfinished,
+    receipts_of,
+)
 from personal_server.storage.ports.whole_store import RecordStore
 
 
@@ -23,16 +40,18 @@ from personal_server.storage.ports.whole_store import RecordStore
 class EarlierImports:
     """What an account got before an import of some files.
 
-    Shapes: `of_same_files` are receipts; with `may_be_replaced` the account holds what these files
-        brought before and nothing else, and the files are such as versions read differently.
+    Shapes: `of_same_files` are receipts; `replaceable` is what the account holds where these files
+        alone brought it, and they are such as versions read differently; with `from_start` no place
+        counts at which reading them was cut off: a table waits to be replaced by all of them.
     """
 
     of_same_files: Sequence[Data]
-    may_be_replaced: bool
+    replaceable: BegunReplacement | None = None
+    from_start: bool = False
 
     def are_replaced_by(self, tally: ImportTally) -> bool:
         """Whether what the files do not say any more goes, without a question."""
-        return self.may_be_replaced and tally.is_complete and tally.holds_any
+        return self.replaceable is not None and tally.is_complete and tally.holds_any
 
     def told(self, tally: ImportTally) -> Data:
         """Say what was replaced, or came in a second time; what the report says of it.
@@ -65,25 +84,47 @@ class EarlierImports:
 
 
 def earlier_imports(
-    store: RecordStore, connection_id: str, reading: ProcessReading
+    ports: ImportPorts, connection_id: str, reading: ProcessReading
 ) -> EarlierImports:
     """What an account got before that reading.
 
     In: `rides.csv`, which a recipe reads, and an account that got it and nothing else. Out: its
     receipt, and that what it brought may be replaced.
+    Rule: an import that was killed while it replaced goes on, by what was noted at its beginning.
     """
-    facts = reading.facts()
-    same = [each for each in receipts_of(store, connection_id) if is_of(each, facts)]
-    is_table_or_recipe = reading.seen.full_name or reading.seen.by_recipe
-    may_be_replaced = is_table_or_recipe and holds_nothing_else(store, connection_id, [facts])
-    return EarlierImports(same, bool(may_be_replaced))
+    store, facts, fingerprint = ports.store, reading.facts(), reading.fingerprint
+    receipts = receipts_of(store, connection_id)
+    same = [each for each in receipts if is_of(each, facts)]
+    is_cut = has_unfinished(store, connection_id)
+    from_start = is_cut and not reading.seen.full_name and was_table(store, facts)
+    if not (reading.seen.full_name or reading.seen.by_recipe):
+        return EarlierImports(same, from_start=from_start)
+    declared = reading.seen.declaration
+    memory = ImportMemory(store, connection_id, str(declared["streams"][0]["name"]))
+    version, digest = str(declared["declaration_version"]), str(facts.get("sha256"))
+    begun, now_ns = begun_replacement(memory, digest, version), ports.clock()
+    if begun and _are_alone(store, connection_id, facts, but=begun.fingerprint):
+        begun = go_on(memory, digest, fingerprint, begun, now_ns)
+    elif holds_nothing_else(store, connection_id, [facts]):
+        begun = begin_replacement(memory, digest, fingerprint, version, now_ns)
+    else:
+        begun = None
+    return EarlierImports(same, begun, from_start)
+
+
+def _are_alone(store: RecordStore, connection_id: str, facts: Data, *, but: str) -> bool:
+    """Whether an account got these files and no others, those that were cut off aside."""
+    digest, receipts = facts.get("sha256"), receipts_of(store, connection_id)
+    is_same = digest and all(receipt.get("sha256") == digest for receipt in receipts)
+    is_cut = has_unfinished(store, connection_id, but)
+    return bool(is_same and not is_cut and not has_bookmarks(store, connection_id))
 
 
 def holds_nothing_else(store: RecordStore, connection_id: str, facts: Iterable[Data]) -> bool:
     """Whether an account holds what imports of these files brought, neither more nor less.
 
     In: the facts of `books.csv`, of which two receipts of the account have the digest; they say 3
-    and 0 new records, and 3 are stored. Out: true.
+    and 0 new records, and 3 are stored. Out: true. So it is where a stream has been emptied.
     Rule: false where it cannot be told: a folder, whose receipts have no digest, an import that has
     not come to its end, and a collector's bookmark.
     Shapes: `facts` as in receipts.
@@ -100,8 +141,7 @@ def holds_nothing_else(store: RecordStore, connection_id: str, facts: Iterable[D
             left = counts["new"] - counts.get("deleted", 0)
             brought[stream] = brought.get(stream, 0) + left
     stored = record_counts(store, connection_id)
-    each = {*stored, *brought}
-    return any(stored.values()) and all(stored.get(n, 0) == brought.get(n, 0) for n in each)
+    return any(stored.values()) and all(count in (0, brought.get(n)) for n, count in stored.items())
 
 
 def is_of(receipt: Data, facts: Data) -> bool:

@@ -66,7 +66,7 @@ def replaced_tables(
     store, facts = ports.store, contents.readings[0].facts()
     left = [name for names in contents.unread.values() for name in names if could_be_table(name)]
     receipts = [receipt for account in accounts for receipt in receipts_of(store, account)]
-    imported = [each for each in receipts if not each.get("skipped", {}).keys() - PASSED]
+    imported = [each for each in receipts if _is_whole(each)]
     keys = {table.connector_key for table in stored_tables(store)}
     with store.snapshot() as snapshot:
         connections = list(snapshot.connections())
@@ -88,6 +88,11 @@ def replaced_tables(
         tables.emptied.append(table.display_name or account)
     _print(tables)
     return tables
+
+
+def _is_whole(receipt: Data) -> bool:
+    """Whether an import read every entry of its files, from the first one on."""
+    return not receipt.get("from_byte") and not receipt.get("skipped", {}).keys() - PASSED
 
 
 def _filled_streams(store: RecordStore, account: str) -> list[str]:

@@ -39,9 +39,15 @@ class AbsentRecords:
     Rule: what others write while the file is read is none of it.
     """
 
-    def __init__(self, store: RecordStore, connection_id: str) -> None:
-        with store.snapshot() as snapshot:
-            self._begun = snapshot.horizon
+    def __init__(self, store: RecordStore, connection_id: str, begun: int | None = None) -> None:
+        """Records of an account.
+
+        Shapes: `begun` is the last change of before, where the import was begun earlier.
+        """
+        if begun is None:
+            with store.snapshot() as snapshot:
+                begun = snapshot.horizon
+        self._begun = begun
         self._store = store
         self._connection_id = connection_id
         self._seen: dict[str, array[int]] = {}

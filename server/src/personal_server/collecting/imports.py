@@ -27,6 +27,7 @@ from pdpp_kernel.source_item import (
 from pdpp_kernel.texts import message
 from pdpp_kernel.values import instant_text
 from personal_server.collecting.absent_records import AbsentRecords
+from personal_server.collecting.begun_replacements import BegunReplacement
 from personal_server.collecting.connections import create_connection
 from personal_server.collecting.file_texts import FileTexts, TextReader, keeps_text
 from personal_server.collecting.ingest import IngestResult, ingest
@@ -169,12 +170,13 @@ class ImportRun:
         declaration: SourceDeclaration,
         *,
         is_whole: bool = False,
-        is_repeated: bool = False,
+        replaces: BegunReplacement | None = None,
+        from_start: bool = False,
         listed: ListedRecords | None = None,
     ) -> None:
         """An import that finds out what the account has beyond a file that is read whole.
 
-        Shapes: `is_whole` where the owner says so; `is_repeated` where it got no other file.
+        Shapes: `is_whole` where the owner says so; `replaces` is what it holds of the same file.
         """
         self._ports = ports
         if ports.batch_parts == 1:
@@ -190,7 +192,7 @@ class ImportRun:
         self._memory = ImportMemory(ports.store, connection.connection_id, stream)
         self._listed = listed
         # Whoever says that the file is the whole has it read whole, to know what it lacks.
-        is_read_whole = is_whole or listed is not None
+        is_read_whole = is_whole or from_start or listed is not None or replaces is not None
         self.start = 0 if is_read_whole else self._memory.place(self._fingerprint)
         self.place = self.start
         self._texts = {
@@ -199,14 +201,16 @@ class ImportRun:
             if keeps_text(stream)
         }
         is_own_table = declaration.connector_key.startswith(OWN_FILE_PREFIX)
-        is_whole_table = (is_own_table or is_repeated) and not self.start
+        self._replaces, self._stored_before = replaces, dict[str, int]()
         self._absent = (
-            AbsentRecords(ports.store, connection.connection_id) if is_whole_table else None
+            AbsentRecords(ports.store, connection.connection_id, replaces and replaces.horizon)
+            if (is_own_table or replaces) and not self.start
+            else None
         )
 
     def run(self, show_place: Callable[[int], None]) -> ImportTally:
         """Read to the end; `show_place` gets the place reached after each batch."""
-        before = record_counts(self._ports.store, self._connection_id)
+        before = self._stored_before = record_counts(self._ports.store, self._connection_id)
         self._record(RunStatus.RUNNING)
         with self._ending():
             for batch_end in self._batches(self._reading.items(self.start)):
@@ -343,14 +347,16 @@ class ImportRun:
             self._ports.store.record_run(self._connection_id, run)
 
     def _receipt(self, now_ns: int) -> Data:
-        streams = self.tally.streams.items()
+        streams = {name: stream.receipt for name, stream in self.tally.streams.items()}
+        if self._replaces:
+            streams = self._replaces.since_begun(self.tally.streams, self._stored_before)
         return {
             **self._reading.facts(),
             "imported_at": instant_text(now_ns),
             "from_byte": self.start,
             "earliest": self.tally.earliest,
             "latest": self.tally.latest,
-            "streams": {name: stream.receipt for name, stream in streams},
+            "streams": streams,
             "skipped": dict(self.tally.skipped_count),
         }
 

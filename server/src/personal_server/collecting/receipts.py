@@ -46,31 +46,33 @@ class ImportMemory:
 
     def place(self, fingerprint: str) -> int:
         """Where reading these files was interrupted, or the beginning."""
-        position = _places(self._remembered()).get(fingerprint)
+        position = _places(self.remembered()).get(fingerprint)
         return position if isinstance(position, int) else 0
 
     def keep_place(self, fingerprint: str, position: int, now_ns: int) -> None:
         """Note how far reading these files has come."""
-        remembered = self._remembered()
+        remembered = self.remembered()
         positions = _places(remembered, but=fingerprint)
         latest = dict(list(positions.items())[1 - MOST_PLACES :])
-        self._put(remembered | {"places": latest | {fingerprint: position}}, now_ns)
+        self.put(remembered | {"places": latest | {fingerprint: position}}, now_ns)
 
     def finish(self, fingerprint: str, receipt: Data, now_ns: int) -> None:
-        """Forget the place and keep the receipt."""
-        remembered = self._remembered()
+        """Forget the place and what was under way, and keep the receipt."""
+        remembered = {n: each for n, each in self.remembered().items() if n != "begun"}
         newest = [*_receipts(remembered), receipt][-MOST_RECEIPTS:]
         positions = _places(remembered, but=fingerprint)
-        self._put(remembered | {"places": positions, "receipts": newest}, now_ns)
+        self.put(remembered | {"places": positions, "receipts": newest}, now_ns)
 
     def receipts(self) -> list[Data]:
         """What was imported so far, oldest first."""
-        return _receipts(self._remembered())
+        return _receipts(self.remembered())
 
-    def _remembered(self) -> Data:
+    def remembered(self) -> Data:
+        """All of it, by name."""
         return own_places(self.store.state(self.connection_id).state).get(OWN + self.stream, {})
 
-    def _put(self, remembered: Data, now_ns: int) -> None:
+    def put(self, remembered: Data, now_ns: int) -> None:
+        """Have that in its place."""
         self.store.put_state(self.connection_id, {OWN + self.stream: remembered}, now_ns)
 
 
@@ -94,10 +96,10 @@ def receipts_of(store: RecordStore, connection_id: str) -> list[Data]:
     return sorted(all_receipts, key=lambda receipt: str(receipt["imported_at"]))
 
 
-def has_unfinished(store: RecordStore, connection_id: str) -> bool:
-    """Whether a place is noted: an import of some files has not come to its end."""
+def has_unfinished(store: RecordStore, connection_id: str, but: str | None = None) -> bool:
+    """Whether a place is noted: an import, but of files of one fingerprint, is not at its end."""
     memories = own_places(store.state(connection_id).state).values()
-    return any(_places(memory) for memory in memories)
+    return any(_places(memory, but) for memory in memories)
 
 
 def has_bookmarks(store: RecordStore, connection_id: str) -> bool:

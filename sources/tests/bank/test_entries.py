@@ -100,3 +100,9 @@ def test_a_payment_of_empty_parts_is_kept(tmp_path: Path) -> None:
 def test_a_payment_of_nothing_has_no_amount(tmp_path: Path) -> None:
     found = payment(tmp_path, "<MEMO>rate of interest is now 4%", amount="null")
     assert (found["amount"], found["amount_minor"], found["direction"]) == (None, None, None)
+
+
+def test_a_name_that_the_bank_escaped_twice_is_as_it_was_meant(tmp_path: Path) -> None:
+    rest = "<NAME>Tea &amp;amp; &amp;lt;Co&amp;gt;<MEMO>salt &amp; bread"
+    paid = payment(tmp_path, rest)
+    assert (paid["payee"], paid["memo"]) == ("Tea & <Co>", "salt & bread")

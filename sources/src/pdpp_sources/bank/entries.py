@@ -12,9 +12,11 @@ from iso18245 import InvalidMCC, MCCNotFound, get_mcc
 from pdpp_kernel.source_item import Data, stable_id
 from pdpp_sources.bank.ofx import BALANCE_KINDS, OfxEntry, OfxStatement
 from pdpp_sources.common.errors import BadRecord
+from pdpp_sources.common.text import one_line, unescaped
 from pdpp_sources.common.times import rendered
 
 _KINDS = {"ccacctfrom": "credit_card", "invacctfrom": "investment"}
+_ESCAPED = re.compile(r"&(?:lt|gt|amp|quot|apos|#\d{1,5});", re.IGNORECASE)
 _NO_NUMBER = "(no number)"
 _CODE = re.compile(r"[A-Z]{3}")
 # ISO 4217: the currencies that have not two decimals, but none or three.
@@ -54,6 +56,11 @@ def _form_of(account: OfxEntry | None) -> str:
     return next(inside, "")
 
 
+def _shown(text: str | None) -> str | None:
+    """A text as it was meant, which a bank has escaped twice: `Tea &amp;amp; Co` of its file."""
+    return one_line(unescaped(text)) if text and _ESCAPED.search(text) else text
+
+
 def transaction_data(entry: OfxEntry, account_id: str, currency: str | None) -> Data:
     """One payment. Raises: BadRecord."""
     posted = _required_moment(entry, "dtposted")
@@ -64,6 +71,7 @@ def transaction_data(entry: OfxEntry, account_id: str, currency: str | None) -> 
     own_id, memo = entry.text("fitid"), entry.text("memo")
     payee = entry.text("extdname", "name")
     parts = (own_id,) if own_id else (payee, memo)
+    payee, memo = _shown(payee), _shown(memo)
     merchant, check = entry.text("sic"), entry.text("checknum")
     return {
         "id": stable_id("txn", account_id, posted_on, digits(amount), *parts),

@@ -94,7 +94,7 @@ def _known(name: str) -> tzinfo | None:
     match = _SHOWN.fullmatch(name)
     if match is not None:
         return _shown(match.group(2)) or (_distant(match.group(1)) if match.group(1) else UTC)
-    return _distant(name)
+    return _distant(name) or _iana(name.replace("-", "/", 1))  # US-Eastern
 
 
 def _shown(cities: str) -> tzinfo | None:

@@ -54,6 +54,7 @@ def test_an_end_has_a_zone_of_its_own(tmp_path: Path) -> None:
         ("W. Europe Standard Time", "2024-01-01T09:00:00Z"),
         ("/freeassociation.sourceforge.net/Europe/Berlin", "2024-01-01T09:00:00Z"),
         ("/mozilla.org/20050126_1/Europe/Berlin", "2024-01-01T09:00:00Z"),
+        ("US-Eastern", "2024-01-01T15:00:00Z"),
         ("Eastern Standard Time", "2024-01-01T15:00:00Z"),
         ("Manitoba Standard Time", "2024-01-01T16:00:00Z"),
         ("(UTC-08:00) Pacific Time (US & Canada)", "2024-01-01T18:00:00Z"),

@@ -392,7 +392,8 @@ class CalendarEntry:
         categories: list[str] = []
         for value in self._values("CATEGORIES"):
             listed: list[Any] = _facet(value, "cats") or [value]
-            categories += [printable(str(name)) for name in listed]
+            named = (printable(str(name)).strip() for name in listed)
+            categories += [name for name in named if name]
         return categories
 
 

@@ -35,6 +35,15 @@ def test_a_broken_alarm_costs_no_event(tmp_path: Path) -> None:
     assert skips_of(items) == []
 
 
+@pytest.mark.parametrize(
+    ("written_as", "listed"), [("CATEGORIES:", []), ("CATEGORIES:, work ,,", ["work"])]
+)
+def test_an_empty_category_is_none(tmp_path: Path, written_as: str, listed: list[str]) -> None:
+    event = EVENT.format("1", "walk", f"DTSTART:20240101T100000Z\n{written_as}")
+    [found] = records_of(read_path(written(tmp_path, event)), "events")
+    assert found["categories"] == listed
+
+
 def test_an_end_has_a_zone_of_its_own(tmp_path: Path) -> None:
     times = (
         "DTSTART;TZID=Europe/Berlin:20240101T100000\nDTEND;TZID=/x.org/Asia/Tokyo:20240101T200000"

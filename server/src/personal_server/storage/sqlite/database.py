@@ -272,21 +272,22 @@ MANY_LINES, SOME_LINES = 1_000_000, 20
 
 
 def describe_indexes(session: SqliteSession) -> None:
-    """Tell the planner that all lines have the same subject.
+    """Tell the planner that all lines have the same subject, and many the same feed.
 
     It takes a value of a first column for a rare one, and so would read all lines of a subject
     rather than use an index on the subject and something else.
     """
     session.run("ANALYZE sqlite_schema")  # makes the table of figures, and counts nothing
     led = session.rows(
-        "SELECT t.name, i.name, i.origin, (SELECT count(*) FROM pragma_index_info(i.name))"
+        "SELECT t.name, i.name, i.origin, (SELECT count(*) FROM pragma_index_info(i.name)),"
+        " EXISTS (SELECT 1 FROM pragma_index_info(i.name) WHERE seqno = 1 AND name = 'feed_id')"
         " FROM sqlite_schema AS t, pragma_index_list(t.name) AS i"
         " WHERE t.type = 'table' AND EXISTS (SELECT 1 FROM pragma_index_info(i.name)"
         " WHERE seqno = 0 AND name = 'subject_id')"
     )
-    for table, index, origin, columns in led:
+    for table, index, origin, columns, of_feed in led:
         name = table if origin == "pk" else index
-        figures = [MANY_LINES, MANY_LINES, *[SOME_LINES] * (columns - 1)]
+        figures = [MANY_LINES] * (2 + of_feed) + [SOME_LINES] * (columns - 1 - of_feed)
         session.run("DELETE FROM sqlite_stat1 WHERE tbl = ? AND idx = ?", (table, name))
         session.run(
             "INSERT INTO sqlite_stat1 VALUES (?, ?, ?)", (table, name, " ".join(map(str, figures)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -77,3 +78,16 @@ def test_a_mail_takes_its_place_again_and_others_go(mails: SqlFeedMails) -> None
 def test_nothing_is_kept_of_a_feed_that_was_removed(mails: SqlFeedMails) -> None:
     mails.keep_mails("fee_2", [replace(KEPT, feed_id="fee_2")])
     assert mails.mail_counts("fee_2") == {}
+
+
+@pytest.mark.parametrize("column", ["copy_of", "record_key"])
+def test_a_few_mails_are_looked_up_and_not_all_of_a_feed_read(tmp_path: Path, column: str) -> None:
+    asked = ", ".join("?" * 200)
+    with closing(new_file(tmp_path / "records.db")) as database, database.read() as session:
+        plan = session.rows(
+            "EXPLAIN QUERY PLAN SELECT labels FROM feed_mails WHERE subject_id = ? AND feed_id = ?"  # noqa: S608
+            f" AND {column} IN ({asked}) AND record_key <> '' ORDER BY folder, uid",
+            ("owner", "fee_1", *["x"] * 200),
+        )
+        told = " ".join(str(line[-1]) for line in plan)
+    assert f"{column}=?" in told

@@ -289,9 +289,8 @@ def describe_indexes(session: SqliteSession) -> None:
         name = table if origin == "pk" else index
         figures = [MANY_LINES] * (2 + of_feed) + [SOME_LINES] * (columns - 1 - of_feed)
         session.run("DELETE FROM sqlite_stat1 WHERE tbl = ? AND idx = ?", (table, name))
-        session.run(
-            "INSERT INTO sqlite_stat1 VALUES (?, ?, ?)", (table, name, " ".join(map(str, figures)))
-        )
+        told = (table, name, " ".join(map(str, figures)))
+        session.run("INSERT INTO sqlite_stat1 VALUES (?, ?, ?)", told)
 
 
 class SqliteDatabase(PageMemory):

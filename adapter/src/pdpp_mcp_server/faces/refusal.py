@@ -1,7 +1,8 @@
 """A refusal in both faces.
 
 Source: docs/contract/mcp-adapter.md 5.1, 5.3. At most 4,000 characters of text and 6,000 of
-structure: labels go first, then entries, then members that no rule names; JSON is never cut.
+structure: labels go first, then members that no rule names, then entries from the end of their
+list; JSON is never cut.
 """
 
 import re
@@ -11,7 +12,14 @@ from pdpp_mcp_server.calls import Outcome
 from pdpp_mcp_server.errors import ToolError
 from pdpp_mcp_server.faces.text import joined, unavailable_lines
 from pdpp_mcp_server.rs_client.answers import connection_of, connector_key_of
-from pdpp_mcp_server.rs_client.json_values import Json, as_object, as_text, compact, objects_in
+from pdpp_mcp_server.rs_client.json_values import (
+    Json,
+    as_count,
+    as_object,
+    as_text,
+    compact,
+    objects_in,
+)
 from pdpp_mcp_server.safe_text import clean_json, label, one_line
 
 MESSAGE_CHARS = 600
@@ -28,6 +36,13 @@ KEPT_MEMBERS = (
     "next_call",
 )
 CANDIDATE_LIMIT = 12
+LISTS = ("available_connections", "unavailable_connections")
+COUNTS = (
+    "available_connection_count",
+    "available_connections_truncated",
+    "available_connections_omitted",
+    "unavailable_connection_count",
+)
 IN_BRACKETS = re.compile(r"^(filter|expand_limit)\[([^\[\]]+)\](?:\[\w+\])?$")
 A_TIME = re.compile(r"\b(since|until|changes_since)=([^\s&]+?)(?=\.?(?:\s|$))")
 CONDITION = re.compile(r"\bfilter\[([^\[\]]+)\](?:\[(\w+)\])?=([^\s&]+)")
@@ -36,14 +51,17 @@ CONDITION = re.compile(r"\bfilter\[([^\[\]]+)\](?:\[(\w+)\])?=([^\s&]+)")
 def render_refusal(error: ToolError) -> Outcome:
     """Both faces of one refusal, within their budgets."""
     body = _bounded(error.error)
-    text = _text(body)
-    if len(text) > contract.ERROR_TEXT or len(compact(body)) > contract.ERROR_STRUCTURED:
+    if not _fits(body):
         body = {name: body[name] for name in KEPT_MEMBERS if name in body}
-        text = _text(body)
-    if len(text) > contract.ERROR_TEXT or len(compact(body)) > contract.ERROR_STRUCTURED:
+    if not _fits(body):
         body.pop("next_call", None)
-        text = _text(body)
-    return Outcome(structured={"error": body}, text=text, is_error=True)
+    return Outcome(structured={"error": body}, text=_text(body), is_error=True)
+
+
+def _fits(body: Json) -> bool:
+    """Whether both faces are within their budgets."""
+    is_structured = len(compact(body)) <= contract.ERROR_STRUCTURED
+    return is_structured and len(_text(body)) <= contract.ERROR_TEXT
 
 
 def _bounded(error: Json) -> Json:
@@ -54,9 +72,10 @@ def _bounded(error: Json) -> Json:
     for name in ("code", "type", "param", "request_id", "guidance", "next_step"):
         if isinstance(body.get(name), str):
             body[name] = one_line(body[name], 200)
-    for name in ("available_connections", "unavailable_connections"):
+    for name in LISTS:
         if name in body:
-            body[name] = [_entry(row) for row in objects_in(body[name])[:CANDIDATE_LIMIT]]
+            rows = objects_in(body[name])
+            body = _with_entries(body, name, [_entry(row) for row in rows], CANDIDATE_LIMIT)
     return _smaller(body)
 
 
@@ -71,18 +90,32 @@ def _condition(found: re.Match[str]) -> str:
 
 
 def _smaller(body: Json) -> Json:
-    """Drop what is only nice to have, in a fixed order, until the structure fits."""
-    if len(compact(body)) <= contract.ERROR_STRUCTURED:
-        return body
-    for name in ("available_connections", "unavailable_connections"):
-        rows = objects_in(body.get(name))
-        if rows:
+    """Drop what is only nice to have, in a fixed order, until both faces fit."""
+    for name in reversed(LISTS):
+        if name in body and not _fits(body):
+            rows = objects_in(body[name])
             body[name] = [{k: v for k, v in row.items() if k != "display_name"} for row in rows]
     for name in sorted(body, key=lambda member: -len(compact(body[member]))):
-        if len(compact(body)) <= contract.ERROR_STRUCTURED:
+        if _fits(body):
             break
-        if name not in {*KEPT_MEMBERS, "available_connections", "unavailable_connections"}:
+        if name not in {*KEPT_MEMBERS, *COUNTS, *LISTS}:
             del body[name]
+    for name in reversed(LISTS):
+        while body.get(name) and not _fits(body):
+            body = _with_entries(body, name, body[name], len(body[name]) - 1)
+    return body
+
+
+def _with_entries(body: Json, name: str, rows: list[Json], limit: int) -> Json:
+    """With the first of those entries, and what is said of how many there are."""
+    body = {**body, name: rows[:limit]}
+    if len(rows) <= limit:
+        return body
+    counted = f"{name.removesuffix('s')}_count"
+    total = max(as_count(body.get(counted)) or 0, len(rows))
+    body[counted] = total
+    if name == "available_connections":
+        body |= {f"{name}_truncated": True, f"{name}_omitted": total - limit}
     return body
 
 

@@ -117,6 +117,32 @@ def test_a_run_that_lasted_long_ends_between_two_folders(
         assert len([each for each in mailbox.commands if each.startswith("STATUS")]) == 1
 
 
+def test_a_mail_is_looked_for_in_all_folders_before_its_record_goes(feed_of: FeedOf) -> None:
+    """Moved into a folder of the second of two looks, each of which asks for some of them."""
+    names = ["INBOX", *(f"Folder {number:02}" for number in range(22))]
+    empty = dict.fromkeys(names, 0)
+    mailbox = PretendedMailbox(empty | {"INBOX": 1}, letter=lambda _, uid: a_letter(1, uid))
+    with pretended(mailbox):
+        fed = feed_of(mailbox.place, PASSWORD)
+        feed_store(fed.stores).change_feed(fed.feed_id, lambda e: replace(e, deletions="follow"))
+        assert [by_itself(fed).code for _ in range(2)] == [None, None]
+        mailbox.folders = empty | {"INBOX": 0}
+        before = " ".join(mailbox.commands)
+        mailbox.commands.clear()
+        assert by_itself(fed).code is None  # the first look again
+        first = " ".join(mailbox.commands)
+        words = {name: f'STATUS "{name}"' for name in names}
+        second = next(n for n in names if words[n] in before and words[n] not in first)
+        mailbox.folders = empty | {second: 1}
+        mailbox.ends_at = 5
+        assert by_itself(fed).code == "mailbox_unreachable"
+        mailbox.ends_at = None
+        for _ in range(3):
+            again(fed)
+            assert (by_itself(fed).code, fed.held()) == (None, {"messages": 1})
+        assert len(mailbox.bodies) == 1
+
+
 def test_a_folder_of_a_million_comes_part_by_part_in_few_commands(
     feed_of: FeedOf, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -6,7 +6,9 @@ Source: docs/contract/feeds.md 10; RFC 6154 (special uses).
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Collection, Sequence
+from typing import NamedTuple
 
 from pdpp_sources.mailbox_messages import FolderSeen
 
@@ -66,3 +68,35 @@ def in_turn(folders: Sequence[FolderSeen], turn: int) -> list[FolderSeen]:
 def looks_of_a_round(folders: int) -> int:
     """How many looks it takes until each folder was looked at."""
     return -(-max(folders - 1, 1) // MOST_ASKED)
+
+
+class WholeLooks(NamedTuple):
+    """Looks in a row, at the same folders, none of which was cut or missed one of its folders.
+
+    Shapes: `first` and `last` are turns, `folders` a digest of their names.
+    """
+
+    first: int
+    last: int
+    folders: str
+
+    @classmethod
+    def with_one(cls, kept: str, turn: int, folders: Sequence[FolderSeen]) -> WholeLooks:
+        """Those that the ledger keeps, and the look of a turn; that one alone, behind a gap.
+
+        In: `4.5.ab` and turn 6, of folders whose digest is `ab`.  Out: 4 to 6; for turn 7: 7 to 7.
+        """
+        names = "\n".join(each.name for each in folders)
+        digest = hashlib.sha256(names.encode()).hexdigest()[:16]
+        first, _, rest = kept.partition(".")
+        goes_on = rest in (f"{turn - 1}.{digest}", f"{turn}.{digest}")  # that one, if it was killed
+        return cls(int(first) if goes_on else turn, turn, digest)
+
+    @property
+    def text(self) -> str:
+        """As the ledger keeps them."""
+        return ".".join(map(str, self))
+
+    def were(self, count: int) -> bool:
+        """Whether they are so many."""
+        return self.last - self.first + 1 >= count

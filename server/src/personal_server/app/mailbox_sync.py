@@ -38,10 +38,7 @@ from pdpp_sources.mailbox_messages import (
 from pdpp_sources.mailbox_process import MailboxProcess
 from personal_server.app.mail_batches import MailBatch
 from personal_server.app.mail_ledger import ROWS_AT_ONCE, UNTOLD, MailLedger, SyncPorts
-from personal_server.app.mailbox_folders import (
-    in_turn,
-    looks_of_a_round,
-)
+from personal_server.app.mailbox_folders import WholeLooks, in_turn, looks_of_a_round
 from personal_server.app.mailbox_marks import mark_of, merged_mark, text_of, unknown_ranges
 from personal_server.app.mailbox_talk import ask, folders_of, groups, sign_in_to
 from personal_server.feeds.feed_runs import RunResult
@@ -53,6 +50,8 @@ RUN_SECONDS = 1_800.0
 UNREADABLE = "unreadable_mail"
 RECENT_MAILS = 500
 """Whose labels are compared where a server does not tell what changed."""
+LOOKS = "\nlooks"
+"""The line of the ledger that says which looks missed nothing, of a server that takes several."""
 
 
 class _TimeIsOver(Exception):
@@ -73,6 +72,7 @@ class MailboxSync:
     is_asked: bool
     turn: int = 0
     _known: dict[str, FolderMark] = field(default_factory=dict[str, FolderMark], init=False)
+    _looks: str = field(default="", init=False)
     _missed: bool = field(default=False, init=False)
     _ledger: MailLedger = field(init=False)
     _began: float = field(default_factory=time.monotonic, init=False)
@@ -82,9 +82,10 @@ class MailboxSync:
 
     def run(self, sign_in: SignIn) -> None:
         """Look, fetch, import, follow.  Raises: FetchTrouble, PutOff; what is stored is kept."""
-        lines = self.ports.store.feed_items(self.feed.feed_id)
-        self._known = {line.item: mark_of(line.mark) for line in lines if line.item != UNTOLD}
-        owes = self._ledger.is_noted = any(line.item == UNTOLD for line in lines)
+        lines = {e.item: e.mark for e in self.ports.store.feed_items(self.feed.feed_id)}
+        owes = self._ledger.is_noted = lines.pop(UNTOLD, None) is not None
+        self._looks = lines.pop(LOOKS, "")
+        self._known = {name: mark_of(mark) for name, mark in lines.items()}
         can = sign_in_to(self.process, sign_in)
         listed, fetched = folders_of(self.process, self.feed.chosen, can)
         has_marks = all(each.mark is not None for each in fetched)
@@ -99,9 +100,8 @@ class MailboxSync:
             if owes:  # the run before was ended before records told what the ledger knew
                 self._ledger.touch_all()
                 owes = False
-            rounds = 1 if has_marks else looks_of_a_round(len(fetched))
             if not self._missed:
-                self._ledger.settle(self.turn - rounds + 1, is_asked=self.is_asked)
+                self._settle(1 if has_marks else looks_of_a_round(len(fetched)), fetched)
         except _TimeIsOver:
             self.result.settling += 1
         finally:
@@ -313,6 +313,18 @@ class MailboxSync:
         missing = UidSet(packed_ranges(unknown_ranges(there, known, now.uid_next)))
         batch = MailBatch(name, self.ports.staged, now.uidvalidity)
         self._take(batch, missing.stretches(HEADS_AT_ONCE, LARGEST_UID), None)
+
+    def _settle(self, looks: int, fetched: Sequence[FolderSeen]) -> None:
+        """Forget what is gone, once so many looks in a row, which are over all folders, missed it.
+
+        Raises: FetchTrouble.
+        """
+        if looks > 1:
+            whole = WholeLooks.with_one(self._looks, self.turn, fetched)
+            self._ledger.keep_line(LOOKS, whole.text)
+            if not whole.were(looks):
+                return
+        self._ledger.settle(self.turn - looks + 1, is_asked=self.is_asked)
 
     def _keep_mark(self, name: str, mark: FolderMark) -> None:
         if self._known.get(name) == mark:

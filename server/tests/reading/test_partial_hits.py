@@ -60,6 +60,29 @@ def test_an_answer_gains_what_was_asked_right_before(
         assert door.get(ASKED, client(grant)).keys == ["q", "b", "a"]
 
 
+def test_the_hour_of_a_talk_counts_where_nothing_is_near_in_meaning(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class FarFromAll:
+        model = "far from all"
+
+        def embed_query(self, text: str) -> bytes:
+            del text
+            return bytes(8)
+
+    turns = [
+        turn("q", 1, "Which instrument, played in childhood?"),
+        turn("n", 2, "nothing at all"),
+        turn("a", 5, "The cello, said Ada, and told of all the years in which there was one."),
+        turn("b", 9, "Ada paid.", "t2"),
+    ]
+    door = Door(chat(MemoryStore(), monkeypatch, turns).store, embedder=FarFromAll())
+    door.store.use_embedding_model(FarFromAll.model)
+    reader = client(stream_grant(instance_ids=(DIARY,)))
+    assert door.get(f"{ASKED}&mode=words", reader).keys == ["q", "b", "a"]
+    assert door.get(f"{ASKED}&mode=hybrid", reader).keys == ["q", "a", "b"]
+
+
 def test_a_neighbour_that_is_hidden_changes_no_byte(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

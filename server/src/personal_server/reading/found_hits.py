@@ -186,10 +186,10 @@ def _both(
     meant: Sequence[Ranked],
 ) -> list[Ranked]:
     """Hits by words and by meaning; those by words hold all of them, or some."""
-    if not meant:
-        return list(ranked)
     whole = [each for each in ranked if questions[each.question].least is None]
     some = [each for each in ranked if questions[each.question].least is not None]
+    if not some and not meant:
+        return whole
     weighed = {_place(each) for each in (*some, *meant[:JOINED_HITS])}
     beside = places_beside(snapshot, read.sources, weighed - {_place(each) for each in whole})
     sources = {source.order: source for source in read.sources}

@@ -141,11 +141,11 @@ def field_rows(stream: Json) -> Iterator[Json]:
         yield {"field": name, "source": stream.get("source"), CAPABILITIES: able}
 
 
-def titles_of(body: Json) -> set[str]:
-    """The fields that are titles of the streams of `/v1/schema?view=compact`."""
+def titles_of(body: Json) -> list[str]:
+    """The fields that are titles of the streams of `/v1/schema?view=compact`, in its order."""
     streams = (s for each in objects_in(body.get("connectors")) for s in stream_rows(each))
     fields = (f for each in streams for f in each["field_capabilities"].items())
-    return {name for name, flags in fields if _TITLE in str(flags).split(",")}
+    return [name for name, flags in dict(fields).items() if _TITLE in str(flags).split(",")]
 
 
 def group_row(group: Json) -> Json:

@@ -148,6 +148,11 @@ class TerminalReading:
             self.print_rows(body, fields, ("field", "source", CAPABILITIES))
         return len(rows)
 
+    def titles(self, stream: str) -> list[str]:
+        """The fields that are titles of a stream; none where a server does not tell them."""
+        reply = self._answer(("v1", "schema"), given(view="compact", stream=stream))
+        return titles_of(as_object(reply.body)) if reply.ok else []
+
     def query(self, stream: str, fields: str | None, sort: str | None, which: RowFlags) -> None:
         """Print records of a stream."""
         asked = [*which.asked(), *listed("fields", fields), *given(sort=sort), *self.zone()]
@@ -198,8 +203,8 @@ class TerminalReading:
 
 
 def _show_records(stream: str, reading: TerminalReading, rows: Sequence[Json]) -> None:
-    schema = reading.ask(("v1", "schema"), given(view="compact", stream=stream)) if rows else {}
-    shown = [record_row(each, titles_of(schema)) for each in rows]
+    titles = reading.titles(stream) if rows else []
+    shown = [record_row(each, titles) for each in rows]
     columns, left = fitting_columns(shown, console().width)
     reading.print_rows({}, shown, columns)
     if left:

@@ -27,7 +27,8 @@ def gained(key: str, fields: tuple[str, ...] = ("id", "body"), **said: str) -> f
     }
     source = mails(*fields)
     beside = {place("b"): StandsBeside(place("a"), None, "talk")}
-    return gains_of([place(key)], beside, rows, {("cin_a", "mails"): source}).get(place(key), 0)
+    sources = {("cin_a", "mails"): source}
+    return gains_of([place(key)], beside, rows.items(), sources).get(place(key), 0)
 
 
 @pytest.mark.parametrize("mark", ["?", "？", "؟"])

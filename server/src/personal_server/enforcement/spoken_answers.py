@@ -6,7 +6,7 @@ Source: docs/contract/resource-server.md 11.6.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from pdpp_kernel.record import RecordPlace, StoredRecord
 from personal_server.domain.authority import ReadableSource
@@ -35,23 +35,24 @@ def looked_at(
 def gains_of(
     places: Sequence[RecordPlace],
     beside: Mapping[RecordPlace, StandsBeside],
-    rows: Mapping[RecordPlace, StoredRecord | None],
+    rows: Iterable[tuple[RecordPlace, StoredRecord | None]],
     sources: Mapping[tuple[str, str], ReadableSource],
 ) -> dict[RecordPlace, float]:
     """What each gains, or loses, of those in a conversation.
 
-    Shapes: `rows` has the records that `looked_at` names, `sources` where each of them is from.
+    Shapes: `rows` are the records that `looked_at` names, none of which is held when the next ones
+        are read; `sources` is where each of them is from.
     """
-
-    def said(place: RecordPlace | None) -> str:
-        row = None if place is None else rows.get(place)
-        return "" if place is None or row is None else spoken_text(sources[place[:2]], row) or ""
-
-    gained: dict[RecordPlace, float] = {}
-    for place in places:
-        around = beside.get(place)
-        if around is not None:
-            is_answer = any(mark in said(around.before) for mark in _MARKS)
-            asks = said(place).rstrip().endswith(_MARKS)
-            gained[place] = ANSWERS_SHARE * is_answer - ASKS_SHARE * asks
-    return gained
+    questions: set[RecordPlace] = set()  # somewhere in what is said
+    asking: set[RecordPlace] = set()  # at its end
+    for place, row in rows:
+        said = "" if row is None else spoken_text(sources[place[:2]], row) or ""
+        if any(mark in said for mark in _MARKS):
+            questions.add(place)
+            if said.rstrip().endswith(_MARKS):
+                asking.add(place)
+    return {
+        place: ANSWERS_SHARE * (beside[place].before in questions) - ASKS_SHARE * (place in asking)
+        for place in places
+        if place in beside
+    }

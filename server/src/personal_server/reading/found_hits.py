@@ -202,7 +202,7 @@ def _both(
             looked_at,
         )
 
-        rows = dict(hit_records(snapshot, sources, looked_at(places, beside)))
+        rows = hit_records(snapshot, sources, looked_at(places, beside))
         return gains_of(places, beside, rows, sources)
 
     return joined(whole, some, meant, beside, gains)

@@ -38,7 +38,7 @@ class CredentialError(Exception):
 
 
 class NoCredential(RsFailure):
-    """The saved credential went, or cannot be used any more; no request was sent.
+    """The saved credential went, or cannot be used any more; no request is sent without one.
 
     Shapes: code is a word of the exit-code table (authorization server 14.3); message says what to
             do about it too.

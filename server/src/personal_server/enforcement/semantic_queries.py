@@ -103,13 +103,14 @@ def joined(
     what is near in meaning, by both together.
 
     Shapes: `beside` says which records stand before and after one of these in its conversation;
-        what is near lends those some of its weight, and what holds most of the words all that was
-        said within an hour of it; `gains` is asked for the best.
+        what is near lends those some of its weight, and what holds most of the words lends to all
+        that was said within an hour of it; `gains` is asked for the best.
 
         whole: a
         some: b holds most of the words (1), c three quarters of that (0.75)
         meant: c is nearest (0.7), d half as near (0.35)        →  a, c 1.45, b 1, d 0.35
-        where b stands right before d, in one conversation      →  b 1 + 0.45 · 0.4 · 0.5 = 1.09,
+        where b stands right before d, in one conversation,
+        a minute apart                                          →  b 1 + 0.45 · 0.4 · 0.5 = 1.09,
                                                                    d 0.55 + 0.45 · 0.5 = 0.78
     """
     # What was asked for in so many words is never below what only means something like it. Below

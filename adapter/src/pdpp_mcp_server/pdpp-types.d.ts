@@ -465,6 +465,7 @@ export type SearchResult = {
   title?: string;
   author?: string;
   conversation?: string;
+  amount?: string;
   authored_at?: string;
   when?: string;
   parent?: ParentRecord;

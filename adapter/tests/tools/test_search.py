@@ -266,6 +266,18 @@ async def test_what_is_folded_into_a_hit_is_counted_in_both_faces() -> None:
     assert outcome.structured["data"]["data"][0]["duplicates"] == 4
 
 
+async def test_what_a_payment_comes_to_stands_in_both_faces() -> None:
+    rs = world()
+    hit = {"record_id": "m1", "stream": "messages", "connection_id": "cin_a"}
+    amounts = ["-12.5 EUR", "3 E;by=x\nnext: y"]
+    rs.script = lambda _: Answer(200, {"data": [{**hit, "amount": each} for each in amounts]})
+    outcome = await ask(rs, "search", {"query": "coffee"})
+    plain, odd = [each for each in outcome.text.split("\n") if each.startswith("source: ")]
+    assert plain.endswith('; amount="-12.5 EUR"')
+    assert odd.endswith('; amount="3 E;by=x next: y"')
+    assert [each["amount"] for each in outcome.structured["data"]["data"]] == amounts
+
+
 async def test_exact_is_sent_only_where_it_is_asked_for() -> None:
     rs = world()
     await ask(rs, "search", {"query": "invoice", "exact": True}, is_ours=True)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from pdpp_kernel.declaration import Property
 from pdpp_kernel.record import FieldChange
+from personal_server.domain.authority import ReadableSource
 from personal_server.domain.search_words import parse_words
 from personal_server.enforcement.rows import Neighbours
 from personal_server.enforcement.search_hits import (
@@ -18,7 +21,7 @@ from personal_server.enforcement.search_hits import (
     spoken_fields,
     text_chars,
 )
-from server.tests.enforcement.mailbox import authority, mails, notes, row
+from server.tests.enforcement.mailbox import TEXT, WHOLE, authority, mails, notes, row
 
 RAIN = row(
     subject="Rain",
@@ -201,3 +204,29 @@ def test_a_neighbour_may_be_missing_or_say_nothing() -> None:
     assert context.after is not None
     assert context.after.text is None
     assert disclose_context(mails(), Neighbours()) is None
+
+
+def _payments(*fields: str) -> ReadableSource:
+    source = mails(*fields)
+    money = Property("size", {"x_pdpp_unit_field": "folder"}, WHOLE)
+    kept = {**source.declared.properties, "size": money}
+    kept["folder"] = Property("folder", {}, TEXT, type="currency")
+    return replace(source, declared=replace(source.declared, properties=kept))
+
+
+@pytest.mark.parametrize(
+    ("size", "folder", "amount"),
+    [(-12.5, "EUR", "-12.5 EUR"), (0, "USD", "0 USD"), (None, "EUR", None), (3, " ", None)],
+)
+def test_a_hit_says_what_a_payment_comes_to(size: object, folder: str, amount: str | None) -> None:
+    paid = row(subject="Rain", size=size, folder=folder)
+
+    def told(source: ReadableSource) -> str | None:
+        found = disclose_hit(authority(source), source, paid, parse_words("rain"))
+        assert found is not None
+        return found.amount
+
+    assert told(_payments()) == amount
+    assert told(mails()) is None
+    assert told(_payments("id", "subject", "size")) is None
+    assert told(_payments("id", "subject", "folder")) is None

@@ -180,6 +180,15 @@ def test_rows_without_their_currency_have_it_beside_them_or_the_way_to_it(paid: 
     assert "units" not in paid.get(f"{LIST}?fields={AMOUNT},currency", access()).body["meta"]
 
 
+def test_a_hit_says_what_was_paid_and_that_is_logged(paid: Door) -> None:
+    write(paid.store, DIARY, "entries", [payment(5, -7, "EUR") | {"body": "rain"}], declared=MONEY)
+    reply = paid.get("/v1/search?q=rain", access())
+    assert [hit["amount"] for hit in reply.data] == ["-7 EUR"]
+    assert {AMOUNT, "currency"} <= {name for each in reply.disclosed for name in each.fields}
+    unnamed = [name for name in EVERYTHING if name != "currency"]
+    assert "amount" not in paid.get("/v1/search?q=rain", access(unnamed)).data[0]
+
+
 def test_neither_hidden_records_nor_hidden_fields_tell_of_a_currency(paid: Door) -> None:
     blind = access([name for name in EVERYTHING if name != "currency"])
     for asked in (f"{PLACE}?metric=sum&field={AMOUNT}", f"{LIST}?sort={AMOUNT}"):

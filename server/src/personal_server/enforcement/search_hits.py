@@ -7,13 +7,14 @@ Source: docs/contract/resource-server.md 11.4.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Annotated, Literal, NamedTuple
 from urllib.parse import quote
 
 import msgspec
 
 from pdpp_kernel.criteria import WordQuery
+from pdpp_kernel.declared_units import CURRENCY, DeclaredUnit
 from pdpp_kernel.record import StoredRecord, key_segment
 from pdpp_kernel.values import render_instant
 from pdpp_kernel.wire_objects import ConnectionId, Count, Instant, RoutePath, WireObject, Word
@@ -87,6 +88,7 @@ class SearchResult(WireObject, kw_only=True, tag_field="object", tag="search_res
     title: Annotated[str, msgspec.Meta(max_length=TITLE_CHARS)] | None = None
     author: Annotated[str, msgspec.Meta(max_length=TITLE_CHARS)] | None = None
     conversation: Annotated[str, msgspec.Meta(max_length=TITLE_CHARS)] | None = None
+    amount: str | None = None
     authored_at: str | None = None
     when: str | None = None
     parent: ParentRecord | None = None
@@ -143,6 +145,7 @@ def disclose_hit(
         title=title[:TITLE_CHARS] if isinstance(title, str) else None,
         author=author_of(source, row),
         conversation=conversation_name(source, row),
+        amount=amount_of(source, row),
         authored_at=authored if isinstance(authored, str) else None,
         parent=_parent(authority, source, row) if source.declared.blob_fields else None,
         matched_words=None if written is None else _held(source, found or (), words, written),
@@ -199,6 +202,25 @@ def naming_conversations(source: ReadableSource) -> tuple[str, ...]:
     field = declared.properties.get(declared.conversation_field or "")
     named = None if field is None else field.label_field
     return () if named in (None, declared.title_field) else (named,)
+
+
+def amount_of(source: ReadableSource, row: StoredRecord) -> str | None:
+    """What a payment comes to, and its currency."""
+    for name, unit in paid_in(source):
+        value = granted_value(row, source, name)
+        currency = unit.named(granted_value(row, source, unit.field))
+        if isinstance(value, int | float) and currency is not None:
+            return f"{value} {currency}"
+    return None
+
+
+def paid_in(source: ReadableSource) -> Iterator[tuple[str, DeclaredUnit]]:
+    """The fields of amounts, and what says in which currency they are."""
+    properties = source.declared.properties
+    for name in source.declared.measured:
+        unit = DeclaredUnit.of(properties[name])
+        if unit is not None and unit.field is not None and properties[unit.field].type == CURRENCY:
+            yield name, unit
 
 
 def _first_text(source: ReadableSource, row: StoredRecord, names: Iterable[str]) -> str | None:

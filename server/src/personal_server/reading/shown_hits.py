@@ -28,6 +28,7 @@ from personal_server.enforcement.search_hits import (
     disclose_context,
     disclose_hit,
     naming_conversations,
+    paid_in,
     spoken_fields,
     text_chars,
 )
@@ -135,6 +136,7 @@ def _hit_fields(source: ReadableSource) -> tuple[str, ...]:
     if declared.conversation_field is not None:
         named |= {declared.conversation_field, *spoken_fields(source)}
     named |= {*declared.fields_with_role("author"), *naming_conversations(source)}
+    named |= {each for name, unit in paid_in(source) for each in (name, unit.field)}
     return tuple(name for name in source.fields if name in named)
 
 

@@ -25,6 +25,7 @@ from server.tests.cli.test_second_look import RECIPE, reader
 __all__ = ["reader"]  # a fixture
 WRITES = ("commit", "put_state", "record_run", "delete_stream", "put_declaration")
 MOST_WRITES = 40
+THIRD_KEY = OTHER_KEY.replace('key = ["began"]', 'key = ["began", "number"]')
 
 
 class Killed(BaseException):
@@ -73,13 +74,23 @@ def test_a_killed_import_of_another_key_goes_on_to_the_same_records(tmp_path: Pa
         by_recipe(machine, tmp_path, RECIPE)
         return machine
 
-    third = OTHER_KEY.replace('key = ["began"]', 'key = ["began", "number"]')
     machines = each_kill(begun, lambda machine: by_recipe(machine, tmp_path, OTHER_KEY))
     assert len(machines) > 5
     for machine in machines:
         assert "stored_again" not in by_recipe(machine, tmp_path, OTHER_KEY)
         assert sorted(row["number"] for row in stored(machine)) == ["7", "8"]
-        assert by_recipe(machine, tmp_path, third)["replaced"] == {"rides": 2}
+        assert by_recipe(machine, tmp_path, THIRD_KEY)["replaced"] == {"rides": 2}
+
+
+def test_what_a_killed_import_left_goes_where_the_recipe_was_edited_since(tmp_path: Path) -> None:
+    machine = Machine()
+    by_recipe(machine, tmp_path, RECIPE)
+    with killed_after(machine.store, 5), pytest.raises(Killed):
+        by_recipe(machine, tmp_path, OTHER_KEY)
+    (tmp_path / "rides.toml").write_text(THIRD_KEY)
+    for _ in range(2):
+        imported(machine, tmp_path / "rides.csv", "--recipe", tmp_path / "rides.toml")
+    assert sorted(row["number"] for row in stored(machine)) == ["7", "8"]
 
 
 def test_what_another_program_wrote_meanwhile_stays(tmp_path: Path) -> None:
@@ -90,6 +101,8 @@ def test_what_another_program_wrote_meanwhile_stays(tmp_path: Path) -> None:
     hold_own(machine)
     by_recipe(machine, tmp_path, OTHER_KEY)
     assert sorted(row["number"] for row in stored(machine)) == ["7", "8", "9"]
+    assert "replaced" not in by_recipe(machine, tmp_path, RECIPE)
+    assert "9" in {row["number"] for row in stored(machine)}
 
 
 def test_a_killed_import_of_what_was_a_table_goes_on_to_the_same_records(tmp_path: Path) -> None:

@@ -106,7 +106,8 @@ def earlier_imports(
     if begun and _are_alone(store, connection_id, facts, but=begun.fingerprint):
         begun = go_on(memory, digest, fingerprint, begun, now_ns)
     elif holds_nothing_else(store, connection_id, [facts]):
-        begun = begin_replacement(memory, digest, fingerprint, version, now_ns)
+        emitted_at = reading.captured_at.isoformat()
+        begun = begin_replacement(memory, digest, fingerprint, version, emitted_at, now_ns)
     else:
         begun = None
     return EarlierImports(same, begun, from_start)

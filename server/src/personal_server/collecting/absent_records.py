@@ -15,8 +15,10 @@ from contextlib import closing
 from itertools import islice
 from typing import Protocol
 
-from pdpp_kernel.record import canonical_key
+from pdpp_kernel.record import StoredRecord, canonical_key
 from pdpp_kernel.source_item import SourceRecord
+from pdpp_kernel.values import instant_ns
+from personal_server.collecting.begun_replacements import BegunReplacement
 from personal_server.storage.ports.whole_store import RecordStore
 
 MOST_AT_ONCE = 100_000
@@ -31,6 +33,7 @@ class StreamCounts(Protocol):
     rejected: int
     absent: int
     deleted: int
+    of_others: int
 
 
 class AbsentRecords:
@@ -39,15 +42,16 @@ class AbsentRecords:
     Rule: what others write while the file is read is none of it.
     """
 
-    def __init__(self, store: RecordStore, connection_id: str, begun: int | None = None) -> None:
-        """Records of an account.
-
-        Shapes: `begun` is the last change of before, where the import was begun earlier.
-        """
-        if begun is None:
+    def __init__(
+        self, store: RecordStore, connection_id: str, replaces: BegunReplacement | None = None
+    ) -> None:
+        """Records of an account; what it `replaces` may have been begun earlier."""
+        if replaces is None:
             with store.snapshot() as snapshot:
-                begun = snapshot.horizon
-        self._begun = begun
+                self._begun = snapshot.horizon
+        else:
+            self._begun = replaces.horizon
+        self._replaces = replaces
         self._store = store
         self._connection_id = connection_id
         self._seen: dict[str, array[int]] = {}
@@ -70,6 +74,8 @@ class AbsentRecords:
             of_stream = counts_of(stream)
             good = of_stream.read - of_stream.rejected
             of_stream.absent = self.count(stream) if stored.get(stream, 0) > good else 0
+            if self._replaces is not None:
+                of_stream.of_others = self._count_of_others(stream, self._replaces.emitted_at)
 
     def delete_all(
         self,
@@ -100,16 +106,34 @@ class AbsentRecords:
                 return
             yield keys
 
+    def _count_of_others(self, stream: str, emitted_at: str) -> int:
+        """How many records others wrote since, which are not in the file either.
+
+        Shapes: `emitted_at` of the records of the file, by which those are known that another
+            reading of it left when it was killed.
+        """
+        own_ns = instant_ns(emitted_at)
+        return sum(
+            not self._is_before(stored) and stored.created.emitted_at_ns != own_ns
+            for stored in self._beyond(stream)
+        )
+
     def _absent(self, stream: str) -> Generator[str]:
+        with closing(self._beyond(stream)) as beyond:
+            yield from (stored.key for stored in beyond if self._is_before(stored))
+
+    def _beyond(self, stream: str) -> Generator[StoredRecord]:
+        """What is stored and not in the file, whoever wrote it."""
         keys = self._sorted(stream)
         with self._store.snapshot(None) as snapshot:
             for stored in snapshot.export(self._connection_id, stream):
-                if stored.created.sequence > self._begun:
-                    continue
                 mark = _mark(stored.key)
                 at = bisect_left(keys, mark)
                 if at == len(keys) or keys[at] != mark:
-                    yield stored.key
+                    yield stored
+
+    def _is_before(self, stored: StoredRecord) -> bool:
+        return stored.created.sequence <= self._begun
 
     def _sorted(self, stream: str) -> array[int]:
         if not self._is_sorted:

@@ -26,13 +26,19 @@ class ReceivedStream(Protocol):
         """It as receipts have it: `{"new": 2, "updated": 0}`, and `deleted` where any went."""
         ...
 
+    @property
+    def of_others(self) -> int:
+        """Records that others wrote since it was begun, and that are not in the files."""
+        ...
+
 
 class BegunReplacement(msgspec.Struct, frozen=True):
     """What an account held when the files were begun again.
 
     Shapes: `horizon` is the last change of before, in the history of the store with that `epoch`;
         `counts` are records by stream; `version` is that of the declaration they are read by;
-        `fingerprint` is that of the file as it lay there, whose place may be noted.
+        `fingerprint` is that of the file as it lay there, whose place may be noted; `emitted_at`
+        is that of its records.
     """
 
     fingerprint: str
@@ -40,24 +46,27 @@ class BegunReplacement(msgspec.Struct, frozen=True):
     horizon: int
     counts: Mapping[str, int]
     version: str
+    emitted_at: str
 
     def since_begun(
         self, streams: Mapping[str, ReceivedStream], stored_before: Mapping[str, int]
     ) -> Data:
         """The streams of the receipt, with what an import that was killed had stored and deleted.
 
+        In: `rides` held 2 at the beginning and 4 before this import, since the killed one had
+        brought 1 and another program 1; this import brings 1 more. Out: `{"rides": {"new": 2, …}}`.
+        Rule: what others wrote is none of it; what these figures add up to may be replaced.
         Shapes: `stored_before` are records by stream when this import began to read.
         """
         return {
-            name: self._whole(name, each.receipt, stored_before.get(name, 0))
+            name: self._whole(name, each.receipt, stored_before.get(name, 0) - each.of_others)
             for name, each in streams.items()
         }
 
     def _whole(self, stream: str, receipt: Data, stored_before: int) -> Data:
-        more = stored_before - self.counts.get(stream, 0)
-        deleted = receipt.get("deleted", 0) - min(more, 0)
-        whole = receipt | {"new": receipt["new"] + max(more, 0)}
-        return whole | ({"deleted": deleted} if deleted else {})
+        new = receipt["new"] + stored_before - self.counts.get(stream, 0)
+        deleted = receipt.get("deleted", 0) - min(new, 0)
+        return receipt | {"new": max(new, 0)} | ({"deleted": deleted} if deleted else {})
 
 
 def begun_replacement(memory: ImportMemory, digest: str, version: str) -> BegunReplacement | None:
@@ -73,7 +82,7 @@ def begun_replacement(memory: ImportMemory, digest: str, version: str) -> BegunR
 
 
 def begin_replacement(
-    memory: ImportMemory, digest: str, fingerprint: str, version: str, now_ns: int
+    memory: ImportMemory, digest: str, fingerprint: str, version: str, emitted_at: str, now_ns: int
 ) -> BegunReplacement:
     """Note what the account holds; whoever begins knows that these files alone brought it."""
     with memory.store.snapshot() as snapshot:
@@ -82,7 +91,9 @@ def begin_replacement(
             for each in snapshot.stored_streams()
             if each.connection_id == memory.connection_id
         }
-        begun = BegunReplacement(fingerprint, snapshot.epoch, snapshot.horizon, counts, version)
+        begun = BegunReplacement(
+            fingerprint, snapshot.epoch, snapshot.horizon, counts, version, emitted_at
+        )
     note = {_BEGUN: {digest: msgspec.to_builtins(begun)}}
     memory.put(memory.remembered() | note, now_ns)
     return begun

@@ -203,7 +203,7 @@ class ImportRun:
         is_own_table = declaration.connector_key.startswith(OWN_FILE_PREFIX)
         self._replaces, self._stored_before = replaces, dict[str, int]()
         self._absent = (
-            AbsentRecords(ports.store, connection.connection_id, replaces and replaces.horizon)
+            AbsentRecords(ports.store, connection.connection_id, replaces)
             if (is_own_table or replaces) and not self.start
             else None
         )
@@ -409,6 +409,7 @@ class StreamTally:
     moved: int = 0  # stored before, and in another thread since
     absent: int = 0  # stored before, and not in the file; of own tables, and files that came again
     deleted: int = 0  # of those
+    of_others: int = 0  # written by others since what is replaced was begun
     # what became of the files that were looked at, by the word of `text_state`
     texts: dict[str, int] = field(default_factory=dict[str, int])
 

@@ -39,7 +39,15 @@ REPORT = {
                 }
             ],
             "stored_again": ["messages"],
-        }
+        },
+        {  # nothing but what every report has
+            "connector_key": "calendar",
+            "connection": None,
+            "streams": {"events": {"read": 1, "rejected": 0}},
+            "span": {"earliest": None, "latest": None},
+            "skipped": [],
+            "unfinished": False,
+        },
     ],
     "not_read": [{"path": "x", "unknown": {"count": 1, "files": ["notes.xyz"]}}],
 }

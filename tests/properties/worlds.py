@@ -253,10 +253,10 @@ def key_of(stream: str, number: int) -> str:
 
 
 def stamped(rng: random.Random, marker: int) -> str:
-    """A text with a few searchable words and a marker found nowhere else."""
+    """A text with a few searchable words and a marker found nowhere else; each third one asks."""
     words = [rng.choice(WORDS) for _ in range(rng.randint(0, 6))]
     words.insert(rng.randint(0, len(words)), f"mk{marker}marx")
-    return rng.choice((" ", ", ", "\n")).join(words)
+    return rng.choice((" ", ", ", "\n")).join(words) + ("" if marker % 3 else "?")
 
 
 @dataclass

@@ -37,11 +37,13 @@ from personal_server.feeds.watched_folders import FolderLayout, layout_of
 from personal_server.settings import Settings, command_environment
 from personal_server.storage.authorization_rows import AuditRow
 from personal_server.storage.feed_rows import FOLLOW, KEEP, FeedRow
+from personal_server.storage.sql.care.feeds import SqlFeeds
 from server.tests.app import hanging_import
 from server.tests.app.http_server.served import until
 from server.tests.app.importing_here import ImportHere
 from server.tests.cli.import_machine import shared_reader
 from server.tests.feeds.test_feed_states import a_feed
+from tests.new_files import new_file
 
 SECOND = 1_000_000_000
 PDPP = str(Path(sysconfig.get_path("scripts")) / "pdpp")
@@ -394,8 +396,10 @@ def test_an_import_that_hangs_is_ended_with_all_that_it_started(
     assert slow("fee_1", WantedImport([path], tmp_path)) == {"error": {"code": TOO_SLOW}}
     child = int((tmp_path / "child").read_text())
     until(lambda: not is_alive(child))
-    with pytest.raises(FetchTrouble):  # nothing that was fetched counts as stored
-        FetchedBatches(slow, tmp_path, "mail").take(a_feed(), "mail", path, RunResult())
+    with closing(new_file(tmp_path / "records.db")) as database:
+        batches = FetchedBatches(slow, tmp_path, "mail", SqlFeeds(database, "owner"))
+        with pytest.raises(FetchTrouble):  # nothing that was fetched counts as stored
+            batches.take(a_feed(), "mail", path, RunResult())
     assert (
         slow("fee_1", WantedImport([path], tmp_path))["error"]["code"] == TOO_SLOW
     )  # its lock is free

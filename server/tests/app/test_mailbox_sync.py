@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from itertools import count
+from typing import Any
 
 import pytest
 
 from personal_server.app import mail_batches, mailbox_sync, mailbox_talk
 from personal_server.app.feeding import feed_store
 from personal_server.feeds.feed_runs import PutOff, RunResult
+from personal_server.feeds.wanted_imports import WantedImport
+from server.tests.app.importing_here import ImportHere
 from server.tests.app.test_feeding import Fed
 from server.tests.app.test_mailbox_runs import (
     FeedOf,
@@ -141,6 +145,32 @@ def test_a_mail_is_looked_for_in_all_folders_before_its_record_goes(feed_of: Fee
             again(fed)
             assert (by_itself(fed).code, fed.held()) == (None, {"messages": 1})
         assert len(mailbox.bodies) == 1
+
+
+def test_what_was_put_off_goes_on_into_the_account_that_it_filled(
+    feed_of: FeedOf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing in its mails tells that they are one owner's."""
+    monkeypatch.setattr(mailbox_sync, "HEADS_AT_ONCE", 2)
+    monkeypatch.setattr(mail_batches, "BATCH_ITEMS", 2)
+    imported, numbers = ImportHere.__call__, count()
+
+    def put_off(self: ImportHere, feed_id: str, wanted: WantedImport) -> Mapping[str, Any]:
+        if next(numbers):
+            raise PutOff
+        return imported(self, feed_id, wanted)
+
+    def to_one(now: int, uid: int) -> bytes:
+        return a_letter(now, uid).replace(b"To: ada@example.org", b"To: p%d@x%d.org" % (uid, uid))
+
+    with pretended(PretendedMailbox({"INBOX": 6}, letter=to_one)) as mailbox:
+        fed = feed_of(mailbox.place, PASSWORD)
+        with monkeypatch.context() as patch:
+            patch.setattr(ImportHere, "__call__", put_off)
+            assert fed.engine.run(fed.feed_id) is None
+        assert fed.held() == {"messages": 2}
+        assert by_itself(fed).code is None
+    assert (len(fed.feed.connection_ids), fed.held()) == (1, {"messages": 6})
 
 
 def test_a_folder_of_a_million_comes_part_by_part_in_few_commands(

@@ -139,7 +139,7 @@ class DavRuns:
         if read:
             self._announce(feed, read, known)
         if batch.items:
-            batches = FetchedBatches(self.importer, self.staging, source)
+            batches = FetchedBatches(self.importer, self.staging, source, self.store)
             batches.take(feed, batch.name, batch.path, result)
         if read:
             self._leave_outdated(feed, changed, known, read, result)

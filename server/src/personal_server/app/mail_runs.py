@@ -49,7 +49,7 @@ class MailRuns(ABC):
             self.store,
             self.mails,
             self.records,
-            FetchedBatches(self.importer, self.staging, SOURCES[feed.kind]),
+            FetchedBatches(self.importer, self.staging, SOURCES[feed.kind], self.store),
             MailParts(self.staging / f"{feed.feed_id}{ENDING}"),
             self.staged(feed),
             self.reader,

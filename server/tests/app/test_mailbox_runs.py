@@ -148,7 +148,6 @@ def test_a_wrong_password_is_tried_once(server: MailServer, feed_of: FeedOf) -> 
     fed = feed_of(server.place, "wrong")
     for _ in range(5):
         fed.engine.work()
-        fed.engine.stop()
         for thread in threading.enumerate():
             if thread.name == fed.feed_id:
                 thread.join()

@@ -33,11 +33,14 @@ class FeedWaits:
     """The conversations under way in this process, by feed."""
 
     _talks: dict[str, ServerTalk] = field(default_factory=dict[str, ServerTalk], init=False)
+    _is_over: bool = field(default=False, init=False)
 
     @contextmanager
     def under_way(self, feed_id: str, talk: ServerTalk) -> Generator[None]:
         """Know a conversation while a block lasts."""
         self._talks[feed_id] = talk
+        if self._is_over:  # it was connecting when all were left
+            talk.leave()
         try:
             yield
         finally:
@@ -56,6 +59,7 @@ class FeedWaits:
             talk.leave()
 
     def leave_all(self) -> None:
-        """End all conversations."""
+        """End all conversations, and those that are about to begin."""
+        self._is_over = True
         for feed_id in list(self._talks):
             self.leave(feed_id)

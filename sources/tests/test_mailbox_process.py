@@ -35,5 +35,20 @@ def test_a_machine_that_is_gone_is_noticed_however_long_a_server_may_be_silent()
         idle, between, count = (
             wire.getsockopt(socket.IPPROTO_TCP, getattr(socket, name))
             for name in mailbox_process.KEEPALIVE
+            if hasattr(socket, name)
         )
     assert idle + between * count <= SILENCE_SECONDS
+
+
+def test_a_connection_that_has_ended_before_it_is_used_is_closed_without_a_fault() -> None:
+    """Some systems refuse to set anything of one."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        wire = _Ended(fileno=socket.create_connection(listener.getsockname()).detach())
+        with mailbox_process.mailbox_process(wire, WireCount()):
+            pass
+    assert wire.fileno() == -1
+
+
+class _Ended(socket.socket):
+    def setsockopt(self, *_: object) -> None:
+        raise OSError

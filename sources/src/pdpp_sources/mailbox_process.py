@@ -48,8 +48,8 @@ LEAST_BYTES_A_SECOND = 4 * 1024
 LARGEST_ANSWER_BYTES = 96 * MB
 LOOKS_A_SILENCE = 4
 """How often it is asked whether a server has been silent for too long."""
-KEEPALIVE = {"TCP_KEEPIDLE": 30, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3}
-"""In seconds: a machine that is gone is noticed after a minute."""
+KEEPALIVE = {"TCP_KEEPIDLE": 30, "TCP_KEEPALIVE": 30, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3}
+"""In seconds: a machine that is gone is noticed after a minute.  macOS calls KEEPIDLE KEEPALIVE."""
 _CHUNK_BYTES = 64 * 1024
 MISBEHAVES = "mailbox_misbehaves"
 
@@ -210,10 +210,11 @@ def _notice_death(wire: socket.socket) -> None:
     """Have the system notice a server whose machine is gone, however long it may be silent."""
     if wire.family == socket.AF_UNIX:
         return
-    wire.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    for name, value in KEEPALIVE.items():
-        if hasattr(socket, name):  # each system has others
-            wire.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
+    with suppress(OSError):  # it has ended already, which macOS says here
+        wire.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        for name, value in KEEPALIVE.items():
+            if hasattr(socket, name):  # each system has others
+                wire.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
 
 
 def _heard(wire: socket.socket, count: WireCount) -> bytes:

@@ -298,6 +298,7 @@ def test_a_text_is_shown_without_anything_that_runs_or_is_loaded(
     assert policy.startswith("sandbox; default-src 'none'; frame-ancestors 'none'")
     assert "script" not in policy
     assert "https:" not in policy
+    assert "cross-origin-opener-policy" not in sent.headers  # by the standard it would be no page
     assert sent.text.encode() == page
     note = attached(house, b"<b>plain</b>", "text/plain", "a.txt")
     sent = browser.get(f"{note}/files/blob_ref/shown")

@@ -369,8 +369,13 @@ def _is_picture(kind: str, head: bytes) -> bool:
 
 
 def _sandboxed(visit: PageRequest) -> dict[str, str]:
-    """The headers of what is no page of ours: nothing of it runs."""
-    return {**console_headers(visit), "Content-Security-Policy": SANDBOX}
+    """The headers of what is no page of ours: nothing of it runs.
+
+    Source: HTML, 7.4.5: a browser opens nothing that is sandboxed and has an opener policy.
+    """
+    headers = console_headers(visit)
+    headers.pop("Cross-Origin-Opener-Policy", None)
+    return {**headers, "Content-Security-Policy": SANDBOX}
 
 
 def _bytes_of(content: BinaryIO, headers: Mapping[str, str]) -> Response:

@@ -194,13 +194,15 @@ def import_command(
                 belongs=belongs,
                 lists=program.lists,
             )
-            done = run.each(whole_exports(archives_first(paths)))
-        # reports of own exports name no zone: their times are whole
-        zones = {r["time_zone"] for r in done.reports if r.get("times_without_zone")}
-        is_used = chosen in zones
-        if (is_used or is_answer) and not dry_run and owner_zone.known() is None:
-            owner_zone.keep(chosen)
-            words().print(f"  {chosen} is now your time zone, also for later imports.")
+            try:
+                done = run.each(whole_exports(archives_first(paths)))
+            finally:  # an import that was interrupted goes on in the zone that was answered
+                # reports of own exports name no zone: their times are whole
+                zones = {r["time_zone"] for r in run.done.reports if r.get("times_without_zone")}
+                if (is_answer or chosen in zones) and not dry_run and owner_zone.known() is None:
+                    owner_zone.keep(chosen)
+                    if owner_zone.known() == chosen:
+                        words().print(f"  {chosen} is now your time zone, also for later imports.")
         if json:
             report = done.as_json()
             if ask:

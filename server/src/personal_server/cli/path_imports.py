@@ -54,9 +54,8 @@ ShowPlace = Callable[[int], None]
 class PathImports:
     """The import of one path after the other; without ports they are only read and checked.
 
-    Shapes: `is_plain` where nothing was chosen, which an own export needs; `names_zone` where
-        the zone was; `replaces` where the
-        file is the whole of a table, and `yes` where what it lacks goes without a question.
+    Shapes: `is_plain` where nothing was chosen, as own exports need; `names_zone` where the zone
+        was; `replaces` where the file is the whole of a table; `yes`: what it lacks goes unasked.
     """
 
     reader: ReaderProcess

@@ -202,11 +202,9 @@ class ImportRun:
         }
         is_own_table = declaration.connector_key.startswith(OWN_FILE_PREFIX)
         self._replaces, self._stored_before = replaces, dict[str, int]()
-        self._absent = (
-            AbsentRecords(ports.store, connection.connection_id, replaces)
-            if (is_own_table or replaces) and not self.start
-            else None
-        )
+        self._absent: AbsentRecords | None = None
+        if (is_own_table or replaces) and not self.start:
+            self._absent = AbsentRecords(ports.store, connection.connection_id, replaces)
 
     def run(self, show_place: Callable[[int], None]) -> ImportTally:
         """Read to the end; `show_place` gets the place reached after each batch."""

@@ -54,6 +54,26 @@ def test_who_can_be_asked_is_asked_once(chat: Path, capsys: pytest.CaptureFixtur
     assert (zone.asked, sent(machine)) == (1, "2024-01-13T15:35:00Z")
 
 
+def test_an_answer_is_kept_where_the_import_is_interrupted(chat: Path) -> None:
+    zone = FixedZone(None, machine="UTC", answer="Asia/Kolkata")
+    machine = Machine(zone=zone)
+    with machine.interrupted_after(0):
+        assert run_app(machine.app, ["import", str(chat)]) == 130
+    assert zone.known() == "Asia/Kolkata"
+
+
+def test_nothing_is_said_of_an_answer_that_has_no_place_yet(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class WithoutConfiguration(FixedZone):
+        def keep(self, name: str) -> None:
+            """Without a data directory there is no `config.toml`."""
+
+    zone = WithoutConfiguration(None, machine="UTC", answer="Asia/Kolkata")
+    assert run_app(Machine(zone=zone).app, ["import", str(tmp_path / "none.zip")])
+    assert "Asia/Kolkata" not in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("written", "meant"),
     [

@@ -173,6 +173,25 @@ async def test_what_a_cut_leaves_of_the_text_leads_on(tool: str, what: str) -> N
             assert f": {each['tool']} {compact(each['arguments'])}" in left
 
 
+@pytest.mark.parametrize("count", range(10, 20))
+async def test_a_cut_leaves_the_way_on_from_every_field_of_a_document(count: int) -> None:
+    def many_long_fields(_: Request) -> Answer:
+        record = _record(1)
+        record["data"] |= {f"field_number_{n}": "w" * 400 for n in range(count)}
+        record["data"]["body"] = WORDS * 1_000
+        return Answer(200, {**record, "meta": META})
+
+    rs: FakeRs = world()
+    rs.script = many_long_fields
+    found = await ask(rs, "fetch", ASKED["fetch"], is_ours=True)
+    warnings, following = _ways_on(found.structured)
+    assert warnings
+    assert following
+    for what in ("middle", "end"):
+        left = _cut(found.text, what)
+        assert all(compact(each) in left for each in (*warnings, *following))
+
+
 async def test_what_a_cut_leaves_of_the_json_of_hits_leads_on() -> None:
     rs: FakeRs = world()
     rs.script = _long_answers

@@ -57,7 +57,8 @@ TEXT_NAMES = ("text", "content", "body", "summary")
 WRAPPER_NAMES = frozenset(
     {"display_name", "connector_key", "connector_id", "emitted_at", "record_url"}
 )
-LADDER_CHARS = 9_000
+# With what stands before it, within what a host shows that cuts the middle out.
+LADDER_CHARS = 4_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,7 +220,7 @@ class _Parts:
 
     def _ladder(self, cuts: list[Truncation]) -> list[Json]:
         entries = [ladder_entry(self.call, self.holder, cut) for cut in cuts]
-        if len(compact(entries)) <= LADDER_CHARS:
+        if len(compact([without_twin(entry) for entry in entries])) <= LADDER_CHARS:
             return entries
         total = len(self.document.payload)
         rest = Truncation(EVERYTHING, "json", "omitted", max(total - len(cuts), 0), total, 1 << 30)

@@ -16,7 +16,7 @@ from tests.dovecot import PASSWORD
 from tests.pretended_mailbox import PretendedMailbox, pretended
 
 __all__ = ["feed_of", "settings"]
-SHORT, BEYOND = 1.0, 2.5
+SHORT, BEYOND = 2.0, 3.0
 
 
 def silent_at(word: str, ended: threading.Event, seconds: float) -> PretendedMailbox:

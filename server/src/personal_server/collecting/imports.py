@@ -12,10 +12,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from pdpp_kernel.errors import AmbiguousConnection, ConnectionNotWritable
-from pdpp_kernel.source_declaration import (
-    OWN_FILE_PREFIX,
-    SourceDeclaration,
-)
+from pdpp_kernel.source_declaration import OWN_FILE_PREFIX, SourceDeclaration
 from pdpp_kernel.source_item import (
     Data,
     Skipped,
@@ -215,10 +212,10 @@ class ImportRun:
                 self._memory.keep_place(self._fingerprint, batch_end, self._ports.clock())
                 self.place = batch_end
                 show_place(batch_end)
-        for stream, count in record_counts(self._ports.store, self._connection_id).items():
+        stored = record_counts(self._ports.store, self._connection_id)
+        for stream, count in stored.items():
             self.tally.of(stream).new = count - before.get(stream, 0)
         if self._absent is not None:
-            stored = record_counts(self._ports.store, self._connection_id)
             self._absent.count_all(self.tally.of, self._declaration.streams, stored)
         return self.tally
 

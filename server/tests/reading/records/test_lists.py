@@ -1,9 +1,11 @@
 """Lists of records."""
 
 import copy
+from dataclasses import replace
 
 import pytest
 
+from personal_server.domain.authority import Unavailable
 from personal_server.domain.declaration_document import parse_declaration
 from personal_server.enforcement.authority import read_authority
 from server.tests.resource_server.door import Door
@@ -35,6 +37,15 @@ def test_a_list_is_newest_first_over_all_connections(door: Door) -> None:
     assert reply.body["has_more"] is False
     assert "next_cursor" not in reply.body
     assert reply.body["links"] == {"self": LIST, "next": None}
+
+
+def test_an_account_that_cannot_be_read_is_named_where_none_was_asked_for(door: Door) -> None:
+    gone = replace(client(), unavailable=(Unavailable(BANK, "connection_revoked"),))
+    [named] = door.get(LIST, gone).body["meta"]["unavailable_connections"]
+    assert (named["connection_id"], named["reason"]) == (BANK, "connection_revoked")
+    asked = door.get(f"{LIST}?connection_id={DIARY}", gone).body["meta"]
+    assert "unavailable_connections" not in asked
+    assert "unavailable_connections" not in door.get(LIST, client()).body["meta"]
 
 
 def test_a_record_names_itself_and_where_it_comes_from(door: Door) -> None:

@@ -121,9 +121,14 @@ def test_a_source_that_is_gone_is_gone_from_the_copy_too(
     furnish(source, "cin_b")
     write(source, "cin_b", NOTES)
     assert "cin_b/notes" in copied(source, target)
+    with target.read() as session:
+        number = session.value("SELECT tables FROM sources WHERE connection_id = 'cin_b'")
+        find, tables = session.dialect.find_table, [f"{kind}{number}" for kind in "rhwdg"]
+        assert all(session.first(find, (table,)) for table in tables)
     source.erase_connection("cin_b", 2)
     assert "cin_b/notes" not in copied(source, target)
     with target.read() as session:
+        assert not any(session.first(find, (table,)) for table in tables)
         rows = session.rows("SELECT connection_id FROM sources")
     assert {each for (each,) in rows} == {"cin_a"}
 

@@ -16,7 +16,7 @@ from personal_server.enforcement.scopes import Scope
 from personal_server.storage.ports.whole_store import RecordStore
 from server.tests.semantics.tiny import vector_of
 from server.tests.storage.ports.asking import BOTH
-from server.tests.storage.worlds import note, scope, write
+from server.tests.storage.worlds import condition, note, scope, write
 
 FIELDS = ("title", "body")
 
@@ -79,6 +79,11 @@ def test_only_visible_records_are_compared(store: RecordStore) -> None:
     assert since is not None
     window = TimeConstraint("at", since + 1, until)
     assert keys(nearest(store, "dog", (scope("cin_a", window=window),))) == ["n1"]
+    title = condition("title", "eq", "kept")
+    write(store, "cin_a", [note("n3", at=days[1], body="puppy", title="kept")])
+    embed(store)
+    for seen in (scope("cin_a", window=window), scope("cin_a")):
+        assert keys(nearest(store, "dog", (seen,), conditions=(title,))) == ["n3"]
     few = (scope("cin_a", resources=frozenset({"n2", "n0", "n7"})),)
     assert sorted(keys(nearest(store, "dog", few))) == ["n0", "n2"]
 

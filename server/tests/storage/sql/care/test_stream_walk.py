@@ -9,7 +9,7 @@ import pytest
 
 from personal_server.storage.sql.care import stream_walk
 from personal_server.storage.sql.care.faults import StreamCheck
-from personal_server.storage.sql.care.stream_walk import WORD_SUM_MASK, StreamWalk
+from personal_server.storage.sql.care.stream_walk import WORD_SUM_MASK, StreamWalk, word_mark
 from personal_server.storage.sql.source_tables import find_source
 from personal_server.storage.sql.store import SqlRecordStore
 from personal_server.storage.sqlite.database import SqliteDatabase
@@ -63,6 +63,13 @@ def test_it_tells_how_far_it_came(
     monkeypatch.setattr(stream_walk, "TOLD_EVERY", every)
     archive.walk()
     assert archive.told == told
+
+
+def test_words_that_change_places_change_the_sum() -> None:
+    for number in range(200):
+        one, other = b"rain", b"w%d" % number
+        told = word_mark(one, 1, number) + word_mark(other, 1, number + 1)
+        assert told != word_mark(other, 1, number) + word_mark(one, 1, number + 1)
 
 
 def test_the_sum_of_words_is_of_the_words_of_all_records(archive: Archive) -> None:

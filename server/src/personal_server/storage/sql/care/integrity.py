@@ -16,7 +16,12 @@ from typing import Protocol, cast
 
 from pdpp_kernel.errors import StorageUnavailable
 from personal_server.storage.sql.care.faults import BlobFault, FeedCheck, StreamCheck
-from personal_server.storage.sql.care.stream_walk import WORD_SUM_MASK, Progress, StreamWalk
+from personal_server.storage.sql.care.stream_walk import (
+    WORD_SUM_MASK,
+    Progress,
+    StreamWalk,
+    word_mark,
+)
 from personal_server.storage.sql.driver import Database, Session
 from personal_server.storage.sql.fixed_tables import (
     BlobReferenceRow,
@@ -149,7 +154,7 @@ class IntegrityChecks:
         """The sum of what the word index holds, `None` where it cannot be read."""
         try:
             words = self._database.indexed_words(session, f"w{source.tables}")
-            return sum(hash(word) for word in words) & WORD_SUM_MASK
+            return sum(word_mark(*word) for word in words) & WORD_SUM_MASK
         except StorageUnavailable:
             return None
 

@@ -58,6 +58,8 @@ RECORDS_HELP = (
 )
 # A record of every so many is among the granted keys, or holds what is probed for.
 EVERY = 50
+# So many in a row are one conversation.
+THREAD = 40
 # Both are one token to the model, too, which would else take longer for one of them.
 WORDS = ("crops", "claws")
 EMBEDDING_SECONDS = 1_800
@@ -181,7 +183,7 @@ def _entries(words: Iterable[str]) -> int:
 
 
 def _grants(keys: Sequence[str]) -> dict[str, dict[str, Any]]:
-    visible = ["id", "sent_at", "subject", "topic", "size"]
+    visible = ["id", "sent_at", "subject", "thread", "topic", "size"]
     return {
         "fields": {"fields": visible},
         "records": {"fields": [*visible, "body", "file"], "resources": list(keys)},
@@ -341,6 +343,7 @@ def _letter(number: int, words: Words, reference: dict[str, Any], hidden: str) -
         # what holds the words was sent before the time that is granted
         "sent_at": f"{2025 if holds else 2026}-{number % 9 + 1:02}-{number % 27 + 1:02}T08:00:00Z",
         "subject": words.text(5),
+        "thread": f"t{number // THREAD}",
         "body": body,
         "topic": hidden if holds else "weather",
         "folder": "kept" if number % EVERY == 0 else "rest",
@@ -373,6 +376,7 @@ def _declaration() -> dict[str, Any]:
         "sent_at": string | {"format": "date-time", "x_pdpp_role": "event-time"},
         "subject": string | {"x_pdpp_role": "primary-title"},
         "body": string | {"x_pdpp_type": "text"},
+        "thread": string | {"x_pdpp_role": "conversation"},
         "topic": string,
         "folder": string,
         "size": {"type": "integer"},

@@ -88,11 +88,12 @@ def _worker_of(caller: Caller, workers: Sequence[int]) -> int:
     """Which process has the other end of a connection, by the system's table of connections."""
     here, there = (f"{LOOPBACK}:{each[1]:04X}" for each in (caller.here, caller.there))
     lines = Path("/proc/net/tcp").read_text(encoding="ascii").splitlines()[1:]
-    [socket] = [
+    # where connections come and go while the table is read, one may stand in it twice
+    [socket] = {
         f"socket:[{columns[9]}]"
         for columns in map(str.split, lines)
         if columns[1:4] == [there, here, ESTABLISHED]
-    ]
+    }
     [worker] = [
         pid
         for pid in workers

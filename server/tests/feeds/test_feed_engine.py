@@ -383,7 +383,7 @@ def test_feeds_that_wait_for_silent_servers_delay_few_others(bench: Bench) -> No
 
     bench.ends = waiting
     bench.engine.work()
-    until(lambda: len(bench.ran) == 4)
+    until(lambda: len(bench.ran) >= 4)  # those that are silent at once make room
     until(lambda: all(waits.silent_seconds(name) for name, _ in bench.ran))
     bench.engine.work()
     until(lambda: len(bench.ran) == 8)

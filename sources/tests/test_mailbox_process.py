@@ -5,7 +5,12 @@ from __future__ import annotations
 import socket
 
 from pdpp_sources import mailbox_process
-from pdpp_sources.mailbox_process import SEARCH_SILENCE_SECONDS, SILENCE_SECONDS, WireCount
+from pdpp_sources.mailbox_process import (
+    LARGEST_ANSWER_BYTES,
+    SEARCH_SILENCE_SECONDS,
+    SILENCE_SECONDS,
+    WireCount,
+)
 
 
 def test_silence_counts_while_an_answer_is_due() -> None:
@@ -23,6 +28,24 @@ def test_silence_counts_while_an_answer_is_due() -> None:
     assert count.is_gone()
     count.end_answer()
     assert not count.is_gone()
+
+
+def test_what_a_server_says_unasked_is_no_answer_that_takes_too_long() -> None:
+    now = 0.0
+    count = WireCount(clock=lambda: now)
+    count.begin_answer(SILENCE_SECONDS, 120)
+    count.begin_command()
+    count.hear(100)
+    count.end_answer()
+    now += 600  # mails are imported meanwhile
+    count.hear(100)
+    assert not count.is_beyond()
+    count.begin_answer(SILENCE_SECONDS, 120)
+    now += 600
+    assert count.is_beyond()
+    count.end_answer()
+    count.hear(LARGEST_ANSWER_BYTES)
+    assert count.is_beyond()
 
 
 def test_a_machine_that_is_gone_is_noticed_however_long_a_server_may_be_silent() -> None:

@@ -6,6 +6,7 @@ and the connection is carried, counted and bounded here.
 
 from __future__ import annotations
 
+import math
 import os
 import socket
 import threading
@@ -82,8 +83,8 @@ class WireCount:
         self.allowed_seconds, self.allowed_silence = seconds, silence_seconds
 
     def end_answer(self) -> None:
-        """The answer is whole."""
-        self.allowed_silence = 0.0
+        """The answer is whole: what the server says now was not asked for, and may come late."""
+        self.allowed_seconds, self.allowed_silence = math.inf, 0.0
 
     def hear(self, size: int) -> None:
         """The server said so many bytes."""

@@ -215,11 +215,13 @@ def amount_of(source: ReadableSource, row: StoredRecord) -> str | None:
 
 
 def paid_in(source: ReadableSource) -> Iterator[tuple[str, DeclaredUnit]]:
-    """The fields of amounts, and what says in which currency they are."""
+    """The granted fields of amounts whose currency is granted, and what says which it is."""
     properties = source.declared.properties
     for name in source.declared.measured:
         unit = DeclaredUnit.of(properties[name])
-        if unit is not None and unit.field is not None and properties[unit.field].type == CURRENCY:
+        if unit is None or unit.field is None or not {name, unit.field} <= {*source.fields}:
+            continue
+        if properties[unit.field].type == CURRENCY:
             yield name, unit
 
 

@@ -66,9 +66,7 @@ def places_beside(
         keys = [key for *order, key in places if tuple(order) == source.order]
         plan = beside_plan(source, keys) if keys else None
         if plan is not None:
-            for key, (*others, shared) in snapshot.beside(plan).items():
-                before, after = (
-                    None if each is None else (*source.order, str(each)) for each in others
-                )
+            for key, (*sides, shared) in snapshot.beside(plan).items():
+                before, after = (None if at is None else (*source.order, at) for at in sides)
                 found[*source.order, key] = StandsBeside(before, after, (*source.order, shared))
     return found

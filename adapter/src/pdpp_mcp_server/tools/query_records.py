@@ -22,6 +22,7 @@ from pdpp_mcp_server.faces import text
 from pdpp_mcp_server.faces.content_ladder import links_of, without_twin
 from pdpp_mcp_server.faces.meant_calls import meant_calls
 from pdpp_mcp_server.faces.mixed_units import unit_calls, unit_lines
+from pdpp_mcp_server.faces.near_calls import near_calls
 from pdpp_mcp_server.faces.near_values import NEAR_POINTER, near_lines
 from pdpp_mcp_server.faces.page_layout import Renderer
 from pdpp_mcp_server.faces.page_table import PageTable
@@ -116,9 +117,6 @@ def _render(call: ToolCall, arguments: Arguments, shown: ShownPage) -> Outcome:
     near = page.near
     following = _next_calls(arguments, page)
     if near:
-        # few pages name near values
-        from pdpp_mcp_server.faces.near_calls import near_calls  # noqa: PLC0415
-
         following += near_calls("query_records", arguments, near)
     elif not following:
         following = meant_calls("query_records", arguments, page.body)

@@ -312,7 +312,7 @@ def _hits(rest: RestCaller, asked: Asked, scope: str, way: str) -> list[str]:
     query = [("q", asked.text), ("limit", str(HITS)), ("streams", STREAM), *more]
     if scope == WITHIN:
         query.append(("filter[conversation]", asked.conversation))
-    for _ in range(MOST_TRIES):  # a machine that has other work to do answers some too late
+    for _ in range(MOST_TRIES - 1):  # a machine that has other work to do answers some too late
         with suppress(Refused):
             return [hit["record_key"] for hit in rest.get(path, query)["data"]]
         sleep(1)

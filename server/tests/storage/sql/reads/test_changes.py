@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,18 +14,10 @@ from personal_server.enforcement.rows import Feed
 from personal_server.enforcement.scopes import Scope
 from personal_server.storage.sql.reads import changes
 from personal_server.storage.sql.store import SqlRecordStore
-from server.tests.storage.conftest import sqlite_store
-from server.tests.storage.worlds import condition, furnish, note, scope, write
+from server.tests.storage.worlds import condition, note, scope, write
 
 A, B = scope("cin_a"), scope("cin_b")
 CALM = condition("mood", "eq", "calm")
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[SqlRecordStore]:
-    with sqlite_store(tmp_path) as opened:
-        furnish(opened, "cin_a", "cin_b")
-        yield opened
 
 
 def feed(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,12 +21,10 @@ DAYS = [f"2026-01-0{day}T00:00:00Z" for day in range(1, 8)]
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[SqlRecordStore]:
-    with sqlite_store(tmp_path) as opened:
-        furnish(opened, "cin_a", "cin_b")
-        for account, days in (("cin_a", DAYS[2:5]), ("cin_b", DAYS[3:6])):
-            write(opened, account, [note(f"n{number}", at) for number, at in enumerate(days)])
-        yield opened
+def store(store: SqlRecordStore) -> SqlRecordStore:
+    for account, days in (("cin_a", DAYS[2:5]), ("cin_b", DAYS[3:6])):
+        write(store, account, [note(f"n{number}", at) for number, at in enumerate(days)])
+    return store
 
 
 def span(store: SqlRecordStore, *scopes: Scope, **more: Any) -> tuple[int, object, object]:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,8 +12,7 @@ from personal_server.domain.authority import TimeConstraint
 from personal_server.enforcement.plans import BesidePlan
 from personal_server.enforcement.scopes import Scope
 from personal_server.storage.sql.store import SqlRecordStore
-from server.tests.storage.conftest import sqlite_store
-from server.tests.storage.worlds import furnish, note, scope, write
+from server.tests.storage.worlds import note, scope, write
 
 DAYS = [f"2026-03-0{day}T00:00:00Z" for day in range(1, 8)]
 PLAN = BesidePlan(
@@ -29,25 +26,20 @@ def told(found: dict[str, tuple[str | None, str | None, object]]) -> list[str]:
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[SqlRecordStore]:
-    with sqlite_store(tmp_path) as opened:
-        furnish(opened, "cin_a", "cin_b")
-        write(
-            opened,
-            "cin_a",
-            [
-                note("a", DAYS[1], place="Ulm"),
-                note("c", DAYS[2], place="Ulm"),
-                note("b", DAYS[2], place="Ulm"),  # of one instant: by key
-                note("d", DAYS[4], place="Ulm"),
-                note("e", DAYS[3], place="Rom"),
-                note("x", DAYS[3]),  # shares nothing
-                note("y", DAYS[3], place=LONGEST),
-                note("z", DAYS[3], place=LONGEST + "x"),  # is cut: of it nothing is told
-            ],
-        )
-        write(opened, "cin_b", [note("h", DAYS[2], place="Ulm")])
-        yield opened
+def store(store: SqlRecordStore) -> SqlRecordStore:
+    written = [
+        note("a", DAYS[1], place="Ulm"),
+        note("c", DAYS[2], place="Ulm"),
+        note("b", DAYS[2], place="Ulm"),  # of one instant: by key
+        note("d", DAYS[4], place="Ulm"),
+        note("e", DAYS[3], place="Rom"),
+        note("x", DAYS[3]),  # shares nothing
+        note("y", DAYS[3], place=LONGEST),
+        note("z", DAYS[3], place=LONGEST + "x"),  # is cut: of it nothing is told
+    ]
+    write(store, "cin_a", written)
+    write(store, "cin_b", [note("h", DAYS[2], place="Ulm")])
+    return store
 
 
 def beside(store: SqlRecordStore, plan: BesidePlan = PLAN, **more: Any) -> list[str]:

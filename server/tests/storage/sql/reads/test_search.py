@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -20,8 +19,7 @@ NEWEST_FIRST = ["n2", "n4", "n5", "n0", "n3", "n1"]
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SqlRecordStore]:
-    folder: Path = tmp_path_factory.mktemp("records")
-    with sqlite_store(folder) as opened:
+    with sqlite_store(tmp_path_factory.mktemp("records")) as opened:
         furnish(opened, "cin_a")
         notes = [
             note(key, f"2026-01-0{day}T00:00:00Z", body="rain")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import orjson
 import pytest
@@ -31,8 +30,7 @@ AT = {
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SqlRecordStore]:
-    folder: Path = tmp_path_factory.mktemp("records")
-    with sqlite_store(folder) as opened:
+    with sqlite_store(tmp_path_factory.mktemp("records")) as opened:
         opened.put_declaration(DATED, orjson.dumps(DATED.raw), 1)
         opened.add_connection(connection("cin_a"))
         notes = [note(key, at, pinned=whole) for key, (at, whole) in AT.items()]

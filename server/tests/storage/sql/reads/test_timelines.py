@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import pytest
 
@@ -31,8 +30,7 @@ HELD = {key: at for key, at in AT.items() if key not in ("n03", "n10")}
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SqlRecordStore]:
-    folder: Path = tmp_path_factory.mktemp("records")
-    with sqlite_store(folder) as opened:
+    with sqlite_store(tmp_path_factory.mktemp("records")) as opened:
         furnish(opened, "cin_a")
         notes = [
             note(key, at, body="Heavy rain" if key in HELD else "wind", words=int(key[1:]))

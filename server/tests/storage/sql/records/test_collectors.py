@@ -2,25 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
 from pdpp_kernel.errors import ConnectionNotFound
 from personal_server.domain.stored import CollectionRun, RunStatus, StreamState, ThreadMark
 from personal_server.storage.sql.store import SqlRecordStore
-from server.tests.storage.conftest import sqlite_store
-from server.tests.storage.worlds import furnish, note, write
+from server.tests.storage.worlds import note, write
 
 PLACE = ("cin_a", "notes")
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[SqlRecordStore]:
-    with sqlite_store(tmp_path) as opened:
-        furnish(opened, "cin_a", "cin_b")
-        yield opened
 
 
 def test_bookmarks_are_put_and_forgotten_by_stream(store: SqlRecordStore) -> None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 
 import pytest
 
@@ -12,21 +11,18 @@ from personal_server.domain.stored import Unembedded
 from personal_server.storage.sql.records import passage_making, passages
 from personal_server.storage.sql.store import SqlRecordStore
 from server.tests.semantics.tiny import vector_of
-from server.tests.storage.conftest import sqlite_store
 from server.tests.storage.ports.asking import BOTH
 from server.tests.storage.ports.test_passages import FIELDS, embed, nearest
-from server.tests.storage.worlds import furnish, note, scope, write
+from server.tests.storage.worlds import note, scope, write
 
 DAYS = [f"2026-01-0{day}T00:00:00Z" for day in range(1, 6)]
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[SqlRecordStore]:
-    with sqlite_store(tmp_path) as opened:
-        furnish(opened, "cin_a", "cin_b")
-        write(opened, "cin_a", [note(f"n{n}", at, body=f"text {n}") for n, at in enumerate(DAYS)])
-        opened.use_embedding_model("tiny")
-        yield opened
+def store(store: SqlRecordStore) -> SqlRecordStore:
+    write(store, "cin_a", [note(f"n{n}", at, body=f"text {n}") for n, at in enumerate(DAYS)])
+    store.use_embedding_model("tiny")
+    return store
 
 
 def waiting(

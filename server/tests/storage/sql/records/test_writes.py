@@ -114,13 +114,6 @@ def rows(store: SqlRecordStore, statement: str) -> Rows:
         return [tuple(line) for line in session.rows(statement)]
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[SqlRecordStore]:
-    with sqlite_store(tmp_path) as opened:
-        furnish(opened, "cin_a", "cin_b")
-        yield opened
-
-
 CHANGES = (
     "SELECT sequence, key, was, was_at, now, now_at, fields, emitted_at, written_at, prev, next"
     " FROM changes ORDER BY sequence"

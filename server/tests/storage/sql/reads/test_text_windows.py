@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
@@ -13,6 +13,7 @@ from personal_server.enforcement.plans import FieldWindowPlan
 from personal_server.enforcement.rows import FieldWindow, WindowOutcome
 from personal_server.storage.sql.dialect import Value
 from personal_server.storage.sql.store import SqlRecordStore
+from personal_server.storage.sqlite import database
 from personal_server.storage.sqlite.dialect import SqliteDialect
 from server.tests.storage.conftest import sqlite_store
 from server.tests.storage.worlds import furnish, note, scope, write
@@ -33,10 +34,12 @@ class CutsNothing(SqliteDialect):
 
 
 @pytest.fixture(params=["cuts", "cuts nothing"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SqlRecordStore]:
+def store(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[SqlRecordStore]:
+    if request.param == "cuts nothing":
+        monkeypatch.setattr(database, "DIALECT", CutsNothing())
     with sqlite_store(tmp_path) as opened:
-        if request.param == "cuts nothing":
-            cast(Any, opened)._database.dialect = CutsNothing()
         furnish(opened, "cin_a")
         write(opened, "cin_a", [note("n1", body=TEXT, title=None, words=3)])
         yield opened

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
 from personal_server.storage.ports.whole_store import RecordStore
 from personal_server.storage.sql.records import sign_blocks
 from personal_server.storage.sql.store import SqlRecordStore
+from personal_server.storage.sqlite.database import SqliteDatabase
 from server.tests.storage.worlds import furnish
 from tests.new_files import new_file
 from tests.oracle.memory import MemoryStore
@@ -24,6 +26,11 @@ def sqlite_store(directory: Path) -> Generator[SqlRecordStore, None, None]:
         yield SqlRecordStore(database, "owner", directory / "data" / "blobs")
     finally:
         database.close()
+
+
+def database_of(store: SqlRecordStore) -> SqliteDatabase:
+    """Of a store in a file."""
+    return cast(Any, store)._database
 
 
 BY_DATABASE = pytest.mark.parametrize(

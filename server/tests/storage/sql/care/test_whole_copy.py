@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import Any, cast
 
 import pytest
 
@@ -17,7 +16,7 @@ from personal_server.storage.sql.care.whole_copy import CopyRefused, DatabaseCop
 from personal_server.storage.sql.migrations import known_steps, tables_of
 from personal_server.storage.sql.store import SqlRecordStore
 from personal_server.storage.sqlite.database import SqliteDatabase
-from server.tests.storage.conftest import sqlite_store
+from server.tests.storage.conftest import database_of, sqlite_store
 from server.tests.storage.worlds import FILES_STREAM, furnish, note, scope, write
 from tests.new_files import new_file
 
@@ -38,10 +37,6 @@ def source(tmp_path: Path) -> Iterator[SqlRecordStore]:
 def target(tmp_path: Path) -> Iterator[SqliteDatabase]:
     with closing(new_file(tmp_path / "target" / "records.db")) as database:
         yield database
-
-
-def database_of(store: SqlRecordStore) -> SqliteDatabase:
-    return cast(Any, store)._database
 
 
 def copied(

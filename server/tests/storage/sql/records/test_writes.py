@@ -19,8 +19,7 @@ from personal_server.storage.sql.records.blob_files import PREFIX
 from personal_server.storage.sql.records.written_rows import Prepared
 from personal_server.storage.sql.statements import insert, values_of
 from personal_server.storage.sql.store import SqlRecordStore
-from personal_server.storage.sqlite.database import SqliteDatabase
-from server.tests.storage.conftest import sqlite_store
+from server.tests.storage.conftest import database_of, sqlite_store
 from server.tests.storage.ports.asking import content_of, receive, search
 from server.tests.storage.worlds import NOTES_STREAM, furnish, note, scope, write
 
@@ -103,10 +102,6 @@ def test_an_erased_stream_or_connection_leaves_no_trace_at_once(
 
 
 Rows = list[tuple[Any, ...]]
-
-
-def database_of(store: SqlRecordStore) -> SqliteDatabase:
-    return cast(Any, store)._database
 
 
 def rows(store: SqlRecordStore, statement: str) -> Rows:

@@ -88,19 +88,3 @@ def test_authors_are_grouped_first_and_no_more_than_four() -> None:
     found = layout_of(declaration(streams=[notes]).streams["notes"])
     assert [each.field for each in found.grouped] == ["name3", "mood", "name0", "name1"]
     assert found.measured == ("words", "cost", "more")
-
-
-def test_an_index_holds_what_a_walk_of_it_needs() -> None:
-    found = layouts(DECLARED)["notes"]
-    names = {column.field: column.name for column in found.columns}
-    words, cost, at = names["words"], names["cost"], names["at"]
-    assert found.indexes[at] == (at, "k", words, cost)
-    assert found.indexes[words] == (words, "k", cost)
-    assert found.indexes[names["mood"]] == (names["mood"], at, "k", words, cost)
-    assert found.indexes["f1"] == ("f1", at, "k")
-    assert names["title"] not in found.indexes
-    assert found.line_columns[:6] == ("id", "k", "cs", "ce", "e", "c0")
-    assert found.line_columns[-4:] == ("f0", "f1", "wc", "fc")
-    figures = ("present", "high", "low", "odd")
-    assert found.summary_figures == tuple(f"{c}_{f}" for c in (words, cost) for f in figures)
-    assert layouts(DECLARED)["files"].indexes == {"c1": ("c1", "k")}

@@ -8,8 +8,7 @@ import pytest
 
 from pdpp_kernel.values import ValueKind
 from personal_server.storage.sql.declared_layouts import layout_of
-from personal_server.storage.sql.layout import FORM, Column, Layout, held_digest, render_held
-from personal_server.storage.sql.stored_layouts import between, parse_layout
+from personal_server.storage.sql.layout import held_digest, render_held
 from server.tests.storage.worlds import FILES_STREAM, NOTES_STREAM
 
 NOTES = layout_of(NOTES_STREAM)
@@ -70,31 +69,6 @@ def test_lines_and_summaries_have_their_columns_in_order() -> None:
     assert NOTES.summary_figures == tuple(f"{n}_{part}" for n in (words, cost) for part in parts)
 
 
-def test_what_was_rendered_is_read_again() -> None:
-    assert parse_layout(NOTES.render()) == NOTES
-    assert parse_layout(NOTES.render()).render() == NOTES.render()
-    assert NOTES.form == FORM
-    assert NOTES.rebuilding == ()
-
-
-def test_while_another_layout_is_wanted_no_index_is_relied_on() -> None:
-    few = [column for column in NOTES.columns if column.field not in ("words", "at")]
-    stored = replace(NOTES, columns=tuple(few), key=None, form=FORM - 1, blobs=())
-    found = between(stored, NOTES)
-    assert not any(column.indexed for column in found.columns)
-    assert [c.field for c in found.rebuilding] == ["at", "words"]
-    assert [c.name for c in found.rebuilding] == [f"v{NOTES.places[n]}" for n in ("at", "words")]
-    assert (found.key, found.form, found.blobs, found.placed) == (None, FORM - 1, (), None)
-    assert (found.folded, found.by_day, found.facets, found.grouped) == ((), False, (), ())
-    assert between(NOTES, NOTES).placed == "at"
-    assert between(NOTES, NOTES).key == "id"
-    changed = [
-        replace(c, kind=ValueKind.NUMBER) if c.field == "words" else c for c in NOTES.columns
-    ]
-    other: Layout = replace(NOTES, columns=tuple(changed))
-    assert [c.field for c in between(other, NOTES).rebuilding] == ["words"]
-
-
 @pytest.mark.parametrize(
     ("value", "alike"),
     [(True, 1), (7, "7"), (0, "0"), (None, "0"), ("Ulm", b"Ulm"), ("\ud800", "?"), (2.0, 2)],
@@ -110,7 +84,3 @@ def test_what_was_not_held_has_no_digest() -> None:
     assert render_held({}) == "{}"
     told = render_held({"mood": "calm", "place": None, "pinned": 0})
     assert told == f'{{"mood":"{held_digest("calm")}","pinned":"{held_digest(0)}"}}'
-
-
-def test_a_column_says_whether_it_is_there() -> None:
-    assert not Column("n", ValueKind.INTEGER, "c0", indexed=True).is_text

@@ -8,6 +8,7 @@ import orjson
 
 from pdpp_kernel.values import ValueKind
 from personal_server.storage.sql.declared_layouts import layouts
+from personal_server.storage.sql.layout import FORM
 from personal_server.storage.sql.stored_layouts import between, parse_layout
 from server.tests.storage.worlds import DECLARED
 
@@ -15,7 +16,10 @@ NOTES = layouts(DECLARED)["notes"]
 
 
 def test_a_layout_comes_back_as_it_was_rendered() -> None:
-    assert parse_layout(NOTES.render()) == NOTES
+    found = parse_layout(NOTES.render())
+    assert found == NOTES
+    assert found.render() == NOTES.render()
+    assert (NOTES.form, NOTES.rebuilding) == (FORM, ())
 
 
 def test_what_an_older_program_did_not_know_is_not_there() -> None:
@@ -35,6 +39,7 @@ def test_columns_that_are_there_are_read_and_others_taken_from_the_text() -> Non
         key="mood",
         form=3,
         lexical=("body",),
+        blobs=(),
     )
     found = between(stored, NOTES)
     assert found.columns[0] == replace(kept, name="c7", indexed=False)
@@ -43,6 +48,7 @@ def test_columns_that_are_there_are_read_and_others_taken_from_the_text() -> Non
     assert not any(column.indexed for column in found.columns)
     assert (found.key, found.form, found.lexical, found.placed) == (None, 3, ("body",), None)
     assert (found.by_day, found.facets, found.grouped, found.folded) == (False, (), (), ())
+    assert (found.blobs, found.rebuilding) == ((), tuple(found.columns[1:]))
     again = between(NOTES, NOTES)
     assert (again.key, again.placed) == ("id", "at")
     assert again.rebuilding == ()

@@ -111,7 +111,7 @@ def test_lists_go_on_below_a_place(store: SqlAuthorizationStore) -> None:
         assert reader.count_clients(ClientQuery(NOW, known=False)) == 0
 
 
-def test_events_are_chained_and_other_rows_are_not_numbered(store: SqlAuthorizationStore) -> None:
+def test_events_are_numbered_and_chained(store: SqlAuthorizationStore) -> None:
     with store.write() as writer:
         for event in ("a", "b", "c"):
             writer.insert(AuditRow(event=event, at_ns=1, actor="owner", detail={}))
@@ -119,5 +119,15 @@ def test_events_are_chained_and_other_rows_are_not_numbered(store: SqlAuthorizat
         rows = reader.rows(AuditRow)
         assert [(row.event_id, row.event) for row in rows] == [(1, "a"), (2, "b"), (3, "c")]
         assert len({row.link for row in rows}) == 3
+
+
+def test_what_was_derived_is_known_until_something_is_written(store: SqlAuthorizationStore) -> None:
+    with store.read() as reader:
         reader.derived["known"] = 1
+    with store.read() as reader:
         assert reader.derived["known"] == 1
+    with store.write() as writer:
+        writer.delete(OwnerLinkRow)
+        writer.derived["known"] = 2
+    with store.read() as reader:
+        assert "known" not in reader.derived

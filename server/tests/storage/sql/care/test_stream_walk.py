@@ -10,10 +10,11 @@ import pytest
 from personal_server.storage.sql.care import stream_walk
 from personal_server.storage.sql.care.faults import StreamCheck
 from personal_server.storage.sql.care.stream_walk import WORD_SUM_MASK, StreamWalk, word_mark
+from personal_server.storage.sql.declared_layouts import layout_of
 from personal_server.storage.sql.source_tables import find_source
 from personal_server.storage.sql.store import SqlRecordStore
 from personal_server.storage.sqlite.database import SqliteDatabase
-from server.tests.storage.worlds import furnish, note, write
+from server.tests.storage.worlds import NOTES_STREAM, furnish, note, write
 from tests.new_files import new_file
 
 
@@ -101,14 +102,12 @@ def test_a_damaged_record_is_told_and_nothing_else_of_it(archive: Archive, sql: 
     assert (check.misnamed.count, check.unexplained.count, check.values_differ) == (0, 0, False)
 
 
-@pytest.mark.parametrize("sql", ["words = 7", "words = NULL", "wc = x'00000009'", "v = v || 'x'"])
-def test_a_value_or_a_count_that_differs_is_told(archive: Archive, sql: str) -> None:
-    with archive.database.read() as session:
-        source = find_source(session, "owner", "cin_a", "notes")
-        assert source is not None
-        columns = source.layout.by_field
-    told = sql.replace("words", columns["words"].name).replace("v", columns["id"].name)
-    archive.change(f"UPDATE r# SET {told} WHERE k = 'n3'")  # noqa: S608
+@pytest.mark.parametrize(
+    "change", ["{words} = 7", "{words} = NULL", "wc = x'00000009'", "{id} = {id} || 'x'"]
+)
+def test_a_value_or_a_count_that_differs_is_told(archive: Archive, change: str) -> None:
+    names = {column.field: column.name for column in layout_of(NOTES_STREAM).columns}
+    archive.change(f"UPDATE r# SET {change.format_map(names)} WHERE k = 'n3'")  # noqa: S608
     _, check = archive.walk()
     assert check.values_differ
     assert (check.damaged.count, check.can_be_made_anew) == (0, True)

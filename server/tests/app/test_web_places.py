@@ -13,10 +13,7 @@ from personal_server.feeds.fetched_batches import FetchTrouble
     ("kind", "place"),
     [
         (CALENDARS, "caldav://ada@dav.example.org/"),  # without TLS, elsewhere than here
-        (
-            CALENDARS,
-            "caldavs://ada:s3cret@dav.example.org/",
-        ),  # addresses are shown
+        (CALENDARS, "caldavs://ada:s3cret@dav.example.org/"),  # places are shown on pages
         (CALENDARS, "caldavs://dav.example.org/"),
         (CALENDARS, "https://ada@dav.example.org/"),
         (CALENDARS, "caldavs://ada@[::1/"),

@@ -183,7 +183,6 @@ class JmapSync:
             self.look.ledger.mark_gone([e for e in rows if e.gone_at is None])
 
     # Mailboxes -------------------------------------------------------------------------------
-
     def _look_at(self, mailbox: str) -> None:
         """Fill a mailbox, or compare it whole."""
         begun = self.look.known.mailboxes.get(mailbox)  # none, where it went during this look

@@ -201,7 +201,7 @@ def _resolved(resolving: Future[Sequence[str]]) -> Sequence[str]:
 
 
 def _not_public() -> InvalidCallback:
-    """Also of a name that nobody has: an app could learn else which names there are inside."""
+    """The same error for a name that does not exist: otherwise an app learns which exist inside."""
     return _invalid(
         "No public address was found for the host of callback_url; the owner of this server "
         "can allow hosts of their own network with PDPP_CALLBACK_HOSTS."

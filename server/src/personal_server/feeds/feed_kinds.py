@@ -19,4 +19,4 @@ ACCOUNT_KINDS = (*MAIL_KINDS, *DAV_KINDS)
 SOURCES = MappingProxyType(
     {MAILBOX: "mail", JMAP: "mail", CALENDARS: "calendar", ADDRESS_BOOKS: "contacts"}
 )
-"""Whose reader reads what was fetched of an account."""
+"""The source that reads what was fetched, by the kind of account."""

@@ -12,12 +12,7 @@ from typing import IO
 import msgspec
 
 from pdpp_kernel.system.confinement import MB
-from pdpp_sources.account_requests import (
-    AskServer,
-    NextWords,
-    RequestWire,
-    answer_over,
-)
+from pdpp_sources.account_requests import AskServer, NextWords, RequestWire, answer_over
 from pdpp_sources.dav.dav_messages import (
     MISBEHAVES,
     DavEnd,

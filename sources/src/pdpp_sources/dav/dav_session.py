@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pdpp_sources.account_requests import (
-    AccountTrouble,
-)
+from pdpp_sources.account_requests import AccountTrouble
 from pdpp_sources.dav.dav_messages import (
     LARGEST_ITEM_BYTES,
     MISBEHAVES,

@@ -15,12 +15,7 @@ from urllib.parse import urljoin, urlsplit
 
 import msgspec
 
-from pdpp_sources.account_requests import (
-    AccountTrouble,
-    NoAnswer,
-    ServerStatus,
-    ServerWords,
-)
+from pdpp_sources.account_requests import AccountTrouble, NoAnswer, ServerStatus, ServerWords
 from pdpp_sources.confined_worker import begin_step, confine_worker, end_of
 from pdpp_sources.jmap.jmap_answers import (
     CORE,

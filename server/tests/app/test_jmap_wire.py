@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import socket
 
 import httpx2
 import pytest
@@ -14,8 +13,9 @@ from personal_server.app.jmap_sign_ups import jmap_place
 from personal_server.app.jmap_wire import JmapServer
 from personal_server.app.web_places import WebPlace
 from personal_server.feeds.feed_kinds import JMAP
+from server.tests.app.test_asked_server import PUBLIC, asked
 
-PUBLIC, PRIVATE = "93.184.216.34", "10.0.0.7"
+__all__ = ["asked"]
 
 
 def calls(*methods: str) -> str:
@@ -50,14 +50,8 @@ def server_of(place: str, asked: list[httpx2.Request]) -> JmapServer:
     ],
 )
 def test_the_password_goes_to_one_owner_s_names_alone(
-    monkeypatch: pytest.MonkeyPatch, own: str, url: str, *, is_asked: bool
+    asked: list[httpx2.Request], own: str, url: str, *, is_asked: bool
 ) -> None:
-    def addresses(host: str, *_: object, **__: object) -> list[tuple[object, ...]]:
-        address = PRIVATE if host.startswith("intra") else PUBLIC
-        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, 0))]
-
-    monkeypatch.setattr(socket, "getaddrinfo", addresses)
-    asked: list[httpx2.Request] = []
     server = server_of(own, asked)
     body = calls("Email/get")
     if is_asked:
@@ -70,8 +64,7 @@ def test_the_password_goes_to_one_owner_s_names_alone(
     assert len(asked) == is_asked
 
 
-def test_nothing_is_asked_that_changes_an_account() -> None:
-    asked: list[httpx2.Request] = []
+def test_nothing_is_asked_that_changes_an_account(asked: list[httpx2.Request]) -> None:
     server = server_of("jmap://ada@127.0.0.1:9/", asked)
     for method in ("PUT", "DELETE", "PROPFIND"):
         with pytest.raises(AccountTrouble):
@@ -91,16 +84,16 @@ def test_nothing_is_asked_that_changes_an_account() -> None:
         "",
     ],
 )
-def test_what_parses_strangers_mails_has_nothing_changed_or_sent(body: str) -> None:
-    asked: list[httpx2.Request] = []
+def test_what_parses_strangers_mails_has_nothing_changed_or_sent(
+    asked: list[httpx2.Request], body: str
+) -> None:
     server = server_of("jmap://ada@127.0.0.1:9/", asked)
     with pytest.raises(AccountTrouble) as caught:
         server.ask(AskServer("POST", "http://127.0.0.1:9/", None, body))
     assert (caught.value.code, asked) == ("mailbox_misbehaves", [])
 
 
-def test_a_get_has_no_body() -> None:
-    asked: list[httpx2.Request] = []
+def test_a_get_has_no_body(asked: list[httpx2.Request]) -> None:
     server = server_of("jmap://ada@127.0.0.1:9/", asked)
     server.ask(AskServer("GET", "http://127.0.0.1:9/", None, calls("Email/set")))
     assert [each.content for each in asked] == [b""]

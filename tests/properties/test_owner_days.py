@@ -21,15 +21,12 @@ import pytest
 
 from personal_server.domain.authority import ReadAuthority
 from personal_server.domain.declaration_document import parse_declaration
-from personal_server.enforcement.authority import read_authority
 from server.tests.resource_server.door import Door
 from server.tests.resource_server.journal import (
     CONNECTIONS,
     DIARY,
     JOURNAL_RAW,
-    grant,
-    member,
-    resolved,
+    client,
     stream_grant,
     write,
 )
@@ -200,8 +197,7 @@ def test_days_of_four_zones_are_what_brute_force_says(kind: str, zone: str, tmp_
         stream_grant(instance_ids=(DIARY,), fields=FIELDS),
         stream_grant("volumes", (DIARY,), ("id", "name", "begun")),
     )
-    whole = resolved("client", member(grant(*streams)))
-    reader = read_authority(whole, CONNECTIONS[:1], {"journal": declaration})
+    reader = client(*streams, declared=declaration)
     for number, first in enumerate(FIRST_DAYS[zone]):
         owner = Owner(random.Random(f"{zone}/{first}"), zone, date.fromisoformat(first))
         folder = tmp_path / str(number)

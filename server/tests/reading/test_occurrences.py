@@ -6,15 +6,12 @@ import copy
 from typing import Any
 
 from personal_server.domain.declaration_document import parse_declaration
-from personal_server.enforcement.authority import read_authority
 from server.tests.resource_server.door import Door
 from server.tests.resource_server.journal import (
     CONNECTIONS,
     DIARY,
     JOURNAL_RAW,
-    grant,
-    member,
-    resolved,
+    client,
     stream_grant,
     write,
 )
@@ -53,9 +50,7 @@ def door_and_reader(*fields: str, keys: tuple[str, ...] | None = None) -> tuple[
         stream_grant(instance_ids=(DIARY,), fields=("id", "title", "created_at")),
         stream_grant("attachments", (DIARY,), fields or SLOT_FIELDS, resources=keys),
     )
-    whole = resolved("client", member(grant(*granted)))
-    reader = read_authority(whole, CONNECTIONS[:1], {"journal": declaration})
-    return Door(store), reader
+    return Door(store), client(*granted, declared=declaration)
 
 
 def line(query: str = "", *fields: str, keys: tuple[str, ...] | None = None) -> tuple[Any, Any]:

@@ -6,7 +6,6 @@ import copy
 from typing import Any
 
 from personal_server.domain.declaration_document import parse_declaration
-from personal_server.enforcement.authority import read_authority
 from personal_server.reading.shown_hits import found_nothing
 from server.tests.resource_server.door import Door
 from server.tests.resource_server.journal import (
@@ -15,9 +14,7 @@ from server.tests.resource_server.journal import (
     JOURNAL_RAW,
     client,
     grant,
-    member,
     package,
-    resolved,
     stream_grant,
     write,
 )
@@ -44,8 +41,7 @@ def test_what_a_hit_says_of_its_time_is_logged_with_it() -> None:
     write(store, DIARY, "entries", [entry], declared=declaration)
     for fields in (LASTS, ("id", "title", "ends_at", "word_count")):
         granted = stream_grant(instance_ids=(DIARY,), fields=fields)
-        whole = resolved("client", member(grant(granted)))
-        reader = read_authority(whole, CONNECTIONS[:1], {"journal": declaration})
+        reader = client(granted, declared=declaration)
         [told] = Door(store).get("/v1/search?q=rain", reader).disclosed
         shown = ("title", "created_at", "ends_at", "pinned")
         assert set(told.fields) == set(fields) & set(shown)

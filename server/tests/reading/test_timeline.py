@@ -14,21 +14,17 @@ from personal_server.domain.stored import (
     Batch,
     RecordWrite,
 )
-from personal_server.enforcement.authority import read_authority
 from server.tests.resource_server.door import Door, Reply
 from server.tests.resource_server.journal import (
     BANK,
     CONNECTIONS,
-    DECLARATIONS,
     DIARY,
     JOURNAL_RAW,
     LETTERS,
     OWNER,
     client,
     grant,
-    member,
     package,
-    resolved,
     stream_grant,
 )
 from tests.oracle.memory import MemoryStore
@@ -194,12 +190,11 @@ def test_days_stand_among_instants_and_the_event_time_before_the_consent_time() 
         return found
 
     def client_of(declaration: Any, fields: tuple[str, ...]) -> Any:
-        streams = (
+        return client(
             stream_grant(instance_ids=(DIARY,), fields=fields),
             stream_grant("volumes", (DIARY,), ("id", "name", "begun")),
+            declared=declaration,
         )
-        resolved_to = resolved("client", member(grant(*streams)))
-        return read_authority(resolved_to, CONNECTIONS, {**DECLARATIONS, "journal": declaration})
 
     both = ("id", "title", "created_at", "sent_at")
     assert line("", *both) == ["v3", "late", "v2", "early", "v1"]

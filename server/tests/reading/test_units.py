@@ -21,6 +21,7 @@ from server.tests.resource_server.journal import (
     DIARY,
     JOURNAL_RAW,
     LIST,
+    client,
     grant,
     member,
     resolved,
@@ -58,8 +59,8 @@ def payment(number: int, amount: int | None, currency: str | None, title: str = 
 
 
 def access(fields: Sequence[str] = EVERYTHING, **limits: Any) -> ReadAuthority:
-    one = grant(stream_grant(fields=tuple(fields), instance_ids=(DIARY,), **limits))
-    return read_authority(resolved("client", member(one)), CONNECTIONS, {"journal": MONEY})
+    granted = stream_grant(fields=tuple(fields), instance_ids=(DIARY,), **limits)
+    return client(granted, declared=MONEY)
 
 
 @pytest.fixture

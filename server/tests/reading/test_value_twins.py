@@ -9,7 +9,6 @@ import pytest
 from pdpp_kernel.errors import QueryTimeout
 from personal_server.domain.authority import ReadAuthority
 from personal_server.domain.declaration_document import parse_declaration
-from personal_server.enforcement.authority import read_authority
 from personal_server.reading.value_twins import twins_of
 from personal_server.storage.ports.whole_store import RecordStore
 from server.tests.resource_server.door import Door
@@ -17,9 +16,7 @@ from server.tests.resource_server.journal import (
     CONNECTIONS,
     DIARY,
     JOURNAL_RAW,
-    grant,
-    member,
-    resolved,
+    client,
     stream_grant,
     write,
 )
@@ -50,8 +47,8 @@ def visit(number: int, shop: str) -> Any:
 
 def access(**limits: Any) -> ReadAuthority:
     fields = limits.pop("fields", EVERYTHING)
-    one = grant(stream_grant(fields=fields, instance_ids=(DIARY,), **limits))
-    return read_authority(resolved("client", member(one)), CONNECTIONS, {"journal": SHOPPING})
+    granted = stream_grant(fields=fields, instance_ids=(DIARY,), **limits)
+    return client(granted, declared=SHOPPING)
 
 
 @pytest.fixture

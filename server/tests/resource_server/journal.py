@@ -205,9 +205,10 @@ def authority_of(
     return read_authority(resolved(kind, *members), connections, DECLARATIONS)
 
 
-def client(*streams: StreamGrant) -> ReadAuthority:
+def client(*streams: StreamGrant, declared: SourceDeclaration = JOURNAL) -> ReadAuthority:
     """A client with one grant of the diary source."""
-    return authority_of("client", member(grant(*(streams or (stream_grant(),)))))
+    one = resolved("client", member(grant(*(streams or (stream_grant(),)))))
+    return read_authority(one, CONNECTIONS, {**DECLARATIONS, "journal": declared})
 
 
 def package(*grants: Grant) -> ReadAuthority:

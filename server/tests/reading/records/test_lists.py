@@ -7,11 +7,9 @@ import pytest
 
 from personal_server.domain.authority import Unavailable
 from personal_server.domain.declaration_document import parse_declaration
-from personal_server.enforcement.authority import read_authority
 from server.tests.resource_server.door import Door
 from server.tests.resource_server.journal import (
     BANK,
-    CONNECTIONS,
     DIARY,
     JOURNAL_RAW,
     LETTERS,
@@ -21,9 +19,7 @@ from server.tests.resource_server.journal import (
     client,
     furnished,
     grant,
-    member,
     package,
-    resolved,
     stream_grant,
     write,
 )
@@ -296,10 +292,7 @@ def test_a_range_says_of_which_time_it_is_where_records_tell_two(door: Door) -> 
     edited = parse_declaration(raw)
 
     def said(fields: tuple[str, ...], query: str) -> str | None:
-        one = grant(stream_grant(fields=fields, instance_ids=(DIARY,)))
-        authority = read_authority(
-            resolved("client", member(one)), CONNECTIONS, {"journal": edited}
-        )
+        authority = client(stream_grant(fields=fields, instance_ids=(DIARY,)), declared=edited)
         return door.get(f"{LIST}?{query}", authority).body["meta"].get("ranged_by")
 
     both = ("id", "created_at", "edited_at")

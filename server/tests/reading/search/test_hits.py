@@ -7,14 +7,12 @@ import pytest
 
 from personal_server.domain.declaration_document import parse_declaration
 from personal_server.domain.grant import StreamGrant
-from personal_server.enforcement.authority import read_authority
 from personal_server.reading import shown_hits
 from personal_server.storage.sql.store import SqlRecordStore
 from personal_server.storage.sqlite.database import SqliteDatabase
 from server.tests.resource_server.door import Door
 from server.tests.resource_server.journal import (
     BANK,
-    CONNECTIONS,
     DIARY,
     ENTRIES,
     JOURNAL_RAW,
@@ -28,7 +26,6 @@ from server.tests.resource_server.journal import (
     grant,
     member,
     package,
-    resolved,
     stream_grant,
     write,
 )
@@ -359,14 +356,11 @@ def test_a_hit_in_a_file_names_its_record_as_far_as_that_is_granted() -> None:
     (declared,) = (each for each in raw["streams"] if each["name"] == "attachments")
     relation = {"name": "entry", "stream": "entries", "foreign_key": "entry_id"}
     declared["relationships"] = [relation | {"foreign_key_on": "self", "cardinality": "has_one"}]
-    journal = {"journal": parse_declaration(raw)}
+    journal = parse_declaration(raw)
     door = Door(furnished())
 
     def parents(*streams: StreamGrant) -> list[object]:
-        reading = resolved("client", member(grant(*streams)))
-        reply = door.get(
-            "/v1/search?q=photo&limit=1", read_authority(reading, CONNECTIONS, journal)
-        )
+        reply = door.get("/v1/search?q=photo&limit=1", client(*streams, declared=journal))
         return [hit.get("parent") for hit in reply.data]
 
     files, names = stream_grant("attachments"), ("id", "filename", "blob_ref")

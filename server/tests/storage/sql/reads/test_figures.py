@@ -61,8 +61,7 @@ def test_the_span_of_whole_sources_is_looked_up_once(tmp_path: Path) -> None:
             assert (found.earliest, found.latest) == (DAYS[0], DAYS[6])  # type: ignore[attr-defined]
             return work.steps
 
-        assert steps(scope()) < steps(scope(resources=frozenset(f"n{n}" for n in range(7))))
-        assert steps(scope()) == steps(scope())
+        assert steps(scope()) == 0 < steps(scope(resources=frozenset(f"n{n}" for n in range(7))))
 
 
 @pytest.mark.parametrize("most", [None, 0, 2, 4, 9])

@@ -38,7 +38,7 @@ class PageMemory:
 
         What is beyond lies in the journal already; what was freed is given to the system.
         """
-        self.pragma("cache_size", -min(FEW_KIB, self.writer_kib))
+        self.pragma("cache_size", -FEW_KIB)
         try:
             yield
         finally:

@@ -79,7 +79,16 @@ def test_rows_come_in_the_order_that_is_asked_for(store: SqlAuthorizationStore) 
         ]
         assert reader.count(OwnerLinkRow) == 3
         assert reader.count(OwnerLinkRow, EXPIRES.above(10), EXPIRES.below(30)) == 1
+
+
+def test_one_row_is_got_and_never_one_of_several(store: SqlAuthorizationStore) -> None:
+    with store.read() as reader:
+        found = reader.get(OwnerLinkRow, EXPIRES.at_most(10))
+        assert found is not None
+        assert found.expires_at_ns == 10
         assert reader.get(OwnerLinkRow, EXPIRES.equals(11)) is None
+        with pytest.raises(LookupError):
+            reader.get(OwnerLinkRow, EXPIRES.at_most(20))
 
 
 def test_a_change_and_a_removal_tell_how_many_they_met(store: SqlAuthorizationStore) -> None:

@@ -55,12 +55,11 @@ def test_conditions_hold_together_and_keys_lead() -> None:
 def test_bounds_of_a_column_yield_to_further_ones() -> None:
     bounds = Where(("r.c1 >= ?", "r.c1 < ?", "r.c1 = ?", "r.c10 > ?"), (1, 2, 3, 4), "c1")
     dialect = COMPILER.dialect
-    assert bounds.yielding(dialect, "r.c1").parts == (
-        *("+r.c1 >= ?", "+r.c1 < ?", "r.c1 = ?", "r.c10 > ?"),
-    )
+    further = bounds.yielding(dialect, "r.c1")
+    assert further.parts == ("+r.c1 >= ?", "+r.c1 < ?", "r.c1 = ?", "r.c10 > ?")
+    assert further.params == bounds.params
     assert bounds.yielding(dialect, "r.c1", ">").parts[:2] == ("+r.c1 >= ?", "r.c1 < ?")
     assert bounds.yielding(dialect, "r.c1", "=").parts[2] == "+r.c1 = ?"
-    assert bounds.yielding(dialect, "r.c1").params == bounds.params
 
 
 def windowed(since: int | None, until: int | None, field: str = "at", **more: Any) -> Scope:
@@ -68,13 +67,11 @@ def windowed(since: int | None, until: int | None, field: str = "at", **more: An
 
 
 def test_between_sure_ids_everything_is_visible() -> None:
-    places = {at: at // 1_000 << 5 for at in (SINCE, UNTIL)}
+    first, end = (SINCE // 1_000 << 5) + WIDEST_PROBE, UNTIL // 1_000 << 5
     assert COMPILER.sure(scope()) == (-MAX_ID, MAX_ID)
-    assert COMPILER.sure(windowed(SINCE, None)) == (places[SINCE] + WIDEST_PROBE, MAX_ID)
-    assert COMPILER.sure(windowed(SINCE, UNTIL)) == (
-        *(places[SINCE] + WIDEST_PROBE, places[UNTIL]),
-    )
-    assert COMPILER.sure(windowed(None, UNTIL)) == (FIRST_IN_TIME, places[UNTIL])
+    assert COMPILER.sure(windowed(SINCE, None)) == (first, MAX_ID)
+    assert COMPILER.sure(windowed(SINCE, UNTIL)) == (first, end)
+    assert COMPILER.sure(windowed(None, UNTIL)) == (FIRST_IN_TIME, end)
 
 
 @pytest.mark.parametrize(
@@ -128,9 +125,12 @@ def test_a_limit_of_a_grant_is_read_by_its_own_index() -> None:
 def test_what_is_asked_of_an_indexed_column_is_told() -> None:
     words, mood = (COMPILER.layout.by_field[name] for name in ("words", "mood"))
     asked = (
-        *(condition("words", "gte", 2), condition("words", "lt", 9)),
-        *(condition("mood", "in", "calm", further=("glad",)), condition("mood", "exists", True)),
-        *(condition("place", "eq", "Ulm"), condition("id", "eq", "n1")),
+        condition("words", "gte", 2),
+        condition("words", "lt", 9),
+        condition("mood", "in", "calm", further=("glad",)),
+        condition("mood", "exists", True),
+        condition("place", "eq", "Ulm"),
+        condition("id", "eq", "n1"),
     )
     found = COMPILER.bounds(scope(), asked)
     assert list(found) == [words, mood]

@@ -18,6 +18,7 @@ from personal_server.enforcement.search_hits import (
     disclose_context,
     disclose_hit,
     matches_in,
+    paid_in,
     spoken_fields,
     text_chars,
 )
@@ -206,9 +207,9 @@ def test_a_neighbour_may_be_missing_or_say_nothing() -> None:
     assert disclose_context(mails(), Neighbours()) is None
 
 
-def _payments(*fields: str) -> ReadableSource:
+def _payments(*fields: str, unit_field: str = "folder") -> ReadableSource:
     source = mails(*fields)
-    money = Property("size", {"x_pdpp_unit_field": "folder"}, WHOLE)
+    money = Property("size", {"x_pdpp_unit_field": unit_field}, WHOLE)
     kept = {**source.declared.properties, "size": money}
     kept["folder"] = Property("folder", {}, TEXT, type="currency")
     return replace(source, declared=replace(source.declared, properties=kept))
@@ -230,3 +231,8 @@ def test_a_hit_says_what_a_payment_comes_to(size: object, folder: str, amount: s
     assert told(mails()) is None
     assert told(_payments("id", "subject", "size")) is None
     assert told(_payments("id", "subject", "folder")) is None
+
+
+def test_a_unit_field_that_is_not_declared_is_no_currency() -> None:
+    assert [unit.field for _, unit in paid_in(_payments())] == ["folder"]
+    assert list(paid_in(_payments(unit_field="gone"))) == []

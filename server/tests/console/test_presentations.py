@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
 from selectolax.lexbor import LexborHTMLParser
 
-from pdpp_kernel.declaration import Stream
-from pdpp_kernel.values import render_instant
+from pdpp_kernel.declaration import Aggregations, Property, Stream
+from pdpp_kernel.values import ValueKind, render_instant
 from pdpp_sources.whatsapp import DECLARATION as WHATSAPP
+from personal_server.console.presentations import line_fields
 from personal_server.domain.declaration_document import parse_declaration
 from personal_server.domain.stored import Batch, RecordWrite
 from personal_server.storage.authorization_rows import GrantRow
 from server.tests.console.browsing import SECOND, Browser, allow
 from server.tests.console.household import HOME, Household, mail_request
+from server.tests.enforcement.mailbox import mails
 
 CHAT = "cin_chat"
 OUTSIDE = "cin_forum"
@@ -191,3 +193,14 @@ def test_a_text_that_an_app_does_not_get_is_not_called_missing(house: Household)
     row = {"id": "m901", "sent_at": "2026-03-14T09:30:00Z", "subject": "Empty", "from_name": "Ada"}
     house.fill(HOME, "messages", [row])
     assert len(read(browser, f"/owner/records/{HOME}/messages/m901").all(".letter > p")) == 1
+
+
+def test_a_number_whose_unit_field_is_not_declared_is_no_money() -> None:
+    source = mails()
+    size = Property("size", {"x_pdpp_unit_field": "gone"}, ValueKind.INTEGER)
+    measured = replace(
+        source.declared,
+        properties={**source.declared.properties, "size": size},
+        aggregations=Aggregations(sum=("size",), group_by_time=("sent_at",)),
+    )
+    assert line_fields(replace(source, declared=measured)) == ("size",)

@@ -133,8 +133,9 @@ def line_fields(source: ReadableSource) -> tuple[str, ...]:
 
 
 def _is_money(declared: Stream, name: str) -> bool:
-    unit = declared.properties[name].schema.get("x_pdpp_unit_field")
-    return isinstance(unit, str) and declared.properties[unit].type == CURRENCY
+    named = declared.properties[name].schema.get("x_pdpp_unit_field")
+    unit = declared.properties.get(named) if isinstance(named, str) else None
+    return unit is not None and unit.type == CURRENCY
 
 
 def money_fields(source: ReadableSource) -> tuple[str, str] | None:

@@ -38,9 +38,8 @@ def known_table(store: RecordStore, seen: SeenReading, facts: Data) -> KnownTabl
     """
     tables = list(stored_tables(store))
     columns = _columns_of(seen.columns)
-    digest = facts.get("sha256")
     for table in tables:
-        if digest and digest in digests_of(store, table.connector_key):
+        if has_file(store, table, facts):
             return _with_keys(store, table)
     full_key = table_key(seen.full_name)
     same_name = [each for each in tables if each.connector_key == full_key]
@@ -181,11 +180,10 @@ def _are_alike(table: KnownTable, columns: Columns) -> bool:
     )
 
 
-def was_table(store: RecordStore, facts: Data) -> bool:
+def has_file(store: RecordStore, table: KnownTable, facts: Data) -> bool:
     """Whether a stored table got this very file."""
     digest = facts.get("sha256")
-    tables = stored_tables(store) if digest else ()
-    return any(digest in digests_of(store, each.connector_key) for each in tables)
+    return bool(digest and digest in digests_of(store, table.connector_key))
 
 
 def digests_of(store: RecordStore, connector_key: str) -> set[str]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pdpp_kernel.source_item import Data
 from pdpp_mcp_server.commands.tables import words
 from pdpp_sources.reader_process import ProcessReading
-from personal_server.cli.known_tables import was_table
+from personal_server.cli.known_tables import has_file, stored_tables
 from personal_server.collecting.begun_replacements import (
     BegunReplacement,
     begin_replacement,
@@ -96,7 +96,8 @@ def earlier_imports(
     receipts = receipts_of(store, connection_id)
     same = [each for each in receipts if is_of(each, facts)]
     is_cut = has_unfinished(store, connection_id)
-    from_start = is_cut and not reading.seen.full_name and was_table(store, facts)
+    from_start = is_cut and not reading.seen.full_name
+    from_start = from_start and any(has_file(store, t, facts) for t in stored_tables(store))
     if not (reading.seen.full_name or reading.seen.by_recipe):
         return EarlierImports(same, from_start=from_start)
     declared = reading.seen.declaration

@@ -19,7 +19,13 @@ from pdpp_sources.file_names import family_name, table_key
 from pdpp_sources.reader_messages import KnownTable, RecipeInside
 from pdpp_sources.reader_process import PathContents, ProcessReading, ReaderProcess, Wanted
 from personal_server.cli.import_questions import YES, answered
-from personal_server.cli.known_tables import digests_of, is_of_columns, known_table, stored_tables
+from personal_server.cli.known_tables import (
+    digests_of,
+    has_file,
+    is_of_columns,
+    known_table,
+    stored_tables,
+)
 from personal_server.cli.store import ImportOpener
 from personal_server.storage.ports.whole_store import RecordStore
 
@@ -140,12 +146,7 @@ def _may_be_stored(store: RecordStore, contents: PathContents) -> bool:
     names = {name for path in paths for name in (path.stem, family_name(path.stem))}
     keys = {table_key(name) for name in names}
     return any(
-        each.connector_key in keys or any(_holds(store, each, r) for r in contents.readings[:1])
+        each.connector_key in keys
+        or any(has_file(store, each, r.facts()) for r in contents.readings[:1])
         for each in stored_tables(store)
     )
-
-
-def _holds(store: RecordStore, table: KnownTable, reading: ProcessReading) -> bool:
-    """Whether a stored table got this very file."""
-    digest = reading.facts().get("sha256")
-    return bool(digest and digest in digests_of(store, table.connector_key))

@@ -8,7 +8,7 @@ in a second time is told.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from pdpp_kernel.source_item import Data
@@ -104,7 +104,7 @@ def earlier_imports(
     memory = ImportMemory(store, connection_id, str(declared["streams"][0]["name"]))
     version, digest = str(declared["declaration_version"]), str(facts.get("sha256"))
     begun, now_ns = begun_replacement(memory, digest, version), ports.clock()
-    if begun and _are_alone(store, connection_id, facts, but=begun.fingerprint):
+    if begun and _got_only(store, connection_id, [digest], but=begun.fingerprint):
         begun = go_on(memory, digest, fingerprint, begun, now_ns)
     elif holds_nothing_else(store, connection_id, [facts]):
         emitted_at = reading.captured_at.isoformat()
@@ -114,12 +114,17 @@ def earlier_imports(
     return EarlierImports(same, begun, from_start)
 
 
-def _are_alone(store: RecordStore, connection_id: str, facts: Data, *, but: str) -> bool:
-    """Whether an account got these files and no others, those that were cut off aside."""
-    digest, receipts = facts.get("sha256"), receipts_of(store, connection_id)
-    is_same = digest and all(receipt.get("sha256") == digest for receipt in receipts)
+def _got_only(
+    store: RecordStore, connection_id: str, digests: Collection[object], but: str | None = None
+) -> bool:
+    """Whether an account got files of these SHA-256 alone, each of them whole.
+
+    Shapes: `but` is the fingerprint of files that may have been cut off.
+    """
+    receipts = receipts_of(store, connection_id)
+    is_same = all(receipt.get("sha256") in digests for receipt in receipts)
     is_cut = has_unfinished(store, connection_id, but)
-    return bool(is_same and not is_cut and not has_bookmarks(store, connection_id))
+    return is_same and not is_cut and not has_bookmarks(store, connection_id)
 
 
 def holds_nothing_else(store: RecordStore, connection_id: str, facts: Iterable[Data]) -> bool:
@@ -132,13 +137,10 @@ def holds_nothing_else(store: RecordStore, connection_id: str, facts: Iterable[D
     Shapes: `facts` as in receipts.
     """
     digests = {each.get("sha256") for each in facts} - {None}
-    receipts = receipts_of(store, connection_id)
-    if not all(receipt.get("sha256") in digests for receipt in receipts):
-        return False
-    if has_unfinished(store, connection_id) or has_bookmarks(store, connection_id):
+    if not _got_only(store, connection_id, digests):
         return False
     brought: dict[str, int] = {}
-    for receipt in receipts:
+    for receipt in receipts_of(store, connection_id):
         for stream, counts in receipt["streams"].items():
             left = counts["new"] - counts.get("deleted", 0)
             brought[stream] = brought.get(stream, 0) + left

@@ -73,9 +73,8 @@ class AbsentRecords:
         for stream in {**dict.fromkeys(declared), **stored}:
             of_stream = counts_of(stream)
             good = of_stream.read - of_stream.rejected
-            of_stream.absent = self.count(stream) if stored.get(stream, 0) > good else 0
-            if self._replaces is not None:
-                of_stream.of_others = self._count_of_others(stream, self._replaces.emitted_at)
+            if self._replaces is not None or stored.get(stream, 0) > good:
+                self._count(stream, of_stream)
 
     def delete_all(
         self,
@@ -93,10 +92,6 @@ class AbsentRecords:
                     for begin in range(0, len(keys), DELETED_AT_ONCE):
                         of_stream.deleted += delete(stream, keys[begin : begin + DELETED_AT_ONCE])
 
-    def count(self, stream: str) -> int:
-        """How many records of a stream are stored and not in the file."""
-        return sum(1 for _ in self._absent(stream))
-
     def keys(self, stream: str) -> Iterator[list[str]]:
         """Their keys, so many at a time; the caller deletes them before it asks for more."""
         while True:
@@ -106,17 +101,17 @@ class AbsentRecords:
                 return
             yield keys
 
-    def _count_of_others(self, stream: str, emitted_at: str) -> int:
-        """How many records others wrote since, which are not in the file either.
+    def _count(self, stream: str, of_stream: StreamCounts) -> None:
+        """Count what is stored and not in the file: of before, and what others wrote since.
 
-        Shapes: `emitted_at` of the records of the file, by which those are known that another
-            reading of it left when it was killed.
+        Rule: what another reading of the file left when it was killed has its time.
         """
-        own_ns = instant_ns(emitted_at)
-        return sum(
-            not self._is_before(stored) and stored.created.emitted_at_ns != own_ns
-            for stored in self._beyond(stream)
-        )
+        own_ns = instant_ns(self._replaces.emitted_at) if self._replaces else None
+        for stored in self._beyond(stream):
+            if self._is_before(stored):
+                of_stream.absent += 1
+            elif stored.created.emitted_at_ns != own_ns:
+                of_stream.of_others += 1
 
     def _absent(self, stream: str) -> Generator[str]:
         with closing(self._beyond(stream)) as beyond:

@@ -13,9 +13,7 @@ from typing import Protocol
 import msgspec
 
 from pdpp_kernel.source_item import Data
-from personal_server.collecting.receipts import ImportMemory
-
-_BEGUN = "begun"  # which `finish` of the memory forgets
+from personal_server.collecting.receipts import BEGUN, ImportMemory
 
 
 class ReceivedStream(Protocol):
@@ -72,7 +70,7 @@ class BegunReplacement(msgspec.Struct, frozen=True):
 def begun_replacement(memory: ImportMemory, digest: str, version: str) -> BegunReplacement | None:
     """What was noted when a file of that SHA-256 was begun, if it still means what it did."""
     try:
-        noted = memory.remembered().get(_BEGUN, {}).get(digest)
+        noted = memory.remembered().get(BEGUN, {}).get(digest)
         begun = msgspec.convert(noted, BegunReplacement)
     except msgspec.ValidationError:
         return None
@@ -94,7 +92,7 @@ def begin_replacement(
         begun = BegunReplacement(
             fingerprint, snapshot.epoch, snapshot.horizon, counts, version, emitted_at
         )
-    note = {_BEGUN: {digest: msgspec.to_builtins(begun)}}
+    note = {BEGUN: {digest: msgspec.to_builtins(begun)}}
     memory.put(memory.remembered() | note, now_ns)
     return begun
 
@@ -108,6 +106,6 @@ def go_on(
     moved = msgspec.structs.replace(begun, fingerprint=fingerprint)
     remembered = memory.remembered()
     places = {n: at for n, at in remembered.get("places", {}).items() if n != begun.fingerprint}
-    note = {_BEGUN: {digest: msgspec.to_builtins(moved)}}
+    note = {BEGUN: {digest: msgspec.to_builtins(moved)}}
     memory.put(remembered | {"places": places} | note, now_ns)
     return moved

@@ -18,6 +18,7 @@ from personal_server.storage.ports.whole_store import RecordStore
 
 OWN, MEMBER = "~", "import"  # of its name among bookmarks, and formerly of a stream's bookmark
 MOST_PLACES, MOST_RECEIPTS = 20, 100
+BEGUN = "begun"  # what is under way is noted so (`begun_replacements.py`)
 
 
 class _Counts(msgspec.Struct):
@@ -58,7 +59,7 @@ class ImportMemory:
 
     def finish(self, fingerprint: str, receipt: Data, now_ns: int) -> None:
         """Forget the place and what was under way, and keep the receipt."""
-        remembered = {n: each for n, each in self.remembered().items() if n != "begun"}
+        remembered = {n: each for n, each in self.remembered().items() if n != BEGUN}
         newest = [*_receipts(remembered), receipt][-MOST_RECEIPTS:]
         positions = _places(remembered, but=fingerprint)
         self.put(remembered | {"places": positions, "receipts": newest}, now_ns)

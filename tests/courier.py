@@ -140,7 +140,12 @@ def _line(wire: socket.socket) -> str:
 
 @contextmanager
 def courier_server() -> Generator[CourierServer]:
-    """A server with an empty inbox."""
+    """A server with an empty inbox.
+
+    Raises: FileNotFoundError, where the package is not here.
+    """
+    if not IS_HERE:
+        raise FileNotFoundError("Debian's courier-imap is not here: run .ci/courier")
     folder = Path(tempfile.mkdtemp(prefix="pdpp-courier-"))
     found = CourierServer(folder)
     try:

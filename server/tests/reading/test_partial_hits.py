@@ -9,11 +9,19 @@ from typing import Any
 import orjson
 import pytest
 
+from pdpp_kernel.source_declaration import SourceDeclaration
+from personal_server.domain.authority import ReadAuthority
 from personal_server.domain.declaration_document import parse_declaration
 from personal_server.storage.ports.whole_store import RecordStore
-from server.tests.resource_server import journal
 from server.tests.resource_server.door import Door
-from server.tests.resource_server.journal import DIARY, client, stream_grant, write
+from server.tests.resource_server.journal import (
+    CONNECTIONS,
+    DIARY,
+    JOURNAL_RAW,
+    client,
+    stream_grant,
+    write,
+)
 from tests.oracle.memory import MemoryStore
 from tests.properties.stores import open_store
 
@@ -33,36 +41,41 @@ TALK = [
 ]
 
 
-def chat(store: RecordStore, monkeypatch: pytest.MonkeyPatch, turns: list[dict[str, Any]]) -> Door:
-    """A store whose entries are turns of talks."""
-    raw = copy.deepcopy(journal.JOURNAL_RAW)
+def talks() -> SourceDeclaration:
+    """The diary, its entries declared as turns of talks."""
+    raw = copy.deepcopy(JOURNAL_RAW)
     [entries] = [each for each in raw["streams"] if each["name"] == "entries"]
     entries["schema"]["properties"]["volume_id"]["x_pdpp_role"] = "conversation"
-    declared = parse_declaration(raw)
-    monkeypatch.setattr(journal, "JOURNAL", declared)
-    monkeypatch.setitem(journal.DECLARATIONS, "journal", declared)
-    store.put_declaration(declared, orjson.dumps(declared.raw), 1)
-    store.add_connection(journal.CONNECTIONS[0])
-    write(store, DIARY, "entries", turns, declared=declared)
+    return parse_declaration(raw)
+
+
+TALKS = talks()
+
+
+def chat(store: RecordStore, turns: list[dict[str, Any]]) -> Door:
+    """A store that holds turns of talks."""
+    store.put_declaration(TALKS, orjson.dumps(TALKS.raw), 1)
+    store.add_connection(CONNECTIONS[0])
+    write(store, DIARY, "entries", turns, declared=TALKS)
     return Door(store)
 
 
+def reader(**limits: Any) -> ReadAuthority:
+    """A client that reads the talks within limits of a stream's grant."""
+    return client(stream_grant(instance_ids=(DIARY,), **limits), declared=TALKS)
+
+
 @pytest.mark.parametrize("kind", ["memory", "sqlite"])
-def test_an_answer_gains_what_was_asked_right_before(
-    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_answer_gains_what_was_asked_right_before(kind: str, tmp_path: Path) -> None:
     with open_store(kind, tmp_path) as store:
-        door = chat(store, monkeypatch, TALK)
-        grant = stream_grant(instance_ids=(DIARY,))
-        assert door.get(ASKED, client(grant)).keys == ["q", "a", "b"]
+        door = chat(store, TALK)
+        assert door.get(ASKED, reader()).keys == ["q", "a", "b"]
         apart = [turn("q", 1, TALK[0]["body"], "t2")]
-        write(store, DIARY, "entries", apart, declared=journal.JOURNAL)
-        assert door.get(ASKED, client(grant)).keys == ["q", "b", "a"]
+        write(store, DIARY, "entries", apart, declared=TALKS)
+        assert door.get(ASKED, reader()).keys == ["q", "b", "a"]
 
 
-def test_the_hour_of_a_talk_counts_where_nothing_is_near_in_meaning(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_hour_of_a_talk_counts_where_nothing_is_near_in_meaning() -> None:
     class FarFromAll:
         model = "far from all"
 
@@ -76,39 +89,33 @@ def test_the_hour_of_a_talk_counts_where_nothing_is_near_in_meaning(
         turn("a", 5, "The cello, said Ada, and told of all the years in which there was one."),
         turn("b", 9, "Ada paid.", "t2"),
     ]
-    door = Door(chat(MemoryStore(), monkeypatch, turns).store, embedder=FarFromAll())
+    door = Door(chat(MemoryStore(), turns).store, embedder=FarFromAll())
     door.store.use_embedding_model(FarFromAll.model)
-    reader = client(stream_grant(instance_ids=(DIARY,)))
-    assert door.get(f"{ASKED}&mode=words", reader).keys == ["q", "b", "a"]
-    assert door.get(f"{ASKED}&mode=hybrid", reader).keys == ["q", "a", "b"]
+    assert door.get(f"{ASKED}&mode=words", reader()).keys == ["q", "b", "a"]
+    assert door.get(f"{ASKED}&mode=hybrid", reader()).keys == ["q", "a", "b"]
 
 
-def test_a_neighbour_that_is_hidden_changes_no_byte(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_neighbour_that_is_hidden_changes_no_byte(tmp_path: Path) -> None:
     answers: list[bytes] = []
     for name, hidden in (("one", "An instrument of his childhood"), ("other", "Lkjh gfdsa qwe")):
         folder = tmp_path / name
         folder.mkdir()
         with open_store("sqlite", folder) as store:
             turns = [TALK[1], *TALK[2:], turn("h", 0, hidden)]
-            door = chat(store, monkeypatch, turns)
-            grant = stream_grant(instance_ids=(DIARY,), since="2026-01-01T10:01:00Z")
-            answers.append(door.get(ASKED, client(grant)).text)
+            door = chat(store, turns)
+            answers.append(door.get(ASKED, reader(since="2026-01-01T10:01:00Z")).text)
     assert answers[0] == answers[1]
 
 
-def test_a_hit_tells_of_its_neighbours_in_its_conversation_and_they_are_logged(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    door = chat(MemoryStore(), monkeypatch, TALK)
+def test_a_hit_tells_of_its_neighbours_in_its_conversation_and_they_are_logged() -> None:
+    door = chat(MemoryStore(), TALK)
     for query in ("q=cello", "q=cello&sort=newest"):
-        reply = door.get(f"/v1/search?{query}", client(stream_grant(instance_ids=(DIARY,))))
+        reply = door.get(f"/v1/search?{query}", reader())
         (hit,) = reply.data
         assert hit["context"]["before"]["record_id"] == "q"
         assert hit["context"]["after"] == {"record_id": "b", "text": TALK[2]["body"]}
         (told,) = reply.disclosed
         assert (told.record_count, set(told.keys)) == (3, {"q", "a", "b"})
-        blind = stream_grant(instance_ids=(DIARY,), fields=("id", "body", "created_at"))
-        (alone,) = door.get(f"/v1/search?{query}", client(blind)).data
+        blind = reader(fields=("id", "body", "created_at"))
+        (alone,) = door.get(f"/v1/search?{query}", blind).data
         assert "context" not in alone

@@ -194,6 +194,48 @@ def test_what_the_program_writes_in_somebody_s_name_is_a_notice(tmp_path: Path) 
     assert found == [("notice", "Ada"), ("message", "Ada"), ("notice", None)]
 
 
+@pytest.mark.parametrize(
+    ("notice", "author"),
+    [
+        ("Ada: \u200eAda added Ann", None),
+        ("Ada: \u200eYou changed the subject to “Bread”", None),
+        ("Family: \u200eNachrichten und Anrufe sind Ende-zu-Ende-verschlüsselt.", None),
+        ("Ada: \u200eVideoanruf, \u200e5 Min.", "Ada"),
+        ("Ada: \u200eLlamada perdida", "Ada"),
+    ],
+)
+def test_nobody_wrote_what_the_program_tells_of_somebody(
+    tmp_path: Path, notice: str, author: str | None
+) -> None:
+    assert kinds(tmp_path, notice, "Ann: hi") == [("notice", author), ("message", "Ann")]
+    [chat] = records_of(read_path(tmp_path), "chats")
+    assert chat["people"] == [*([author] if author else []), "Ann"]
+
+
+def test_a_place_by_any_map_was_sent_by_a_person(tmp_path: Path) -> None:
+    place = "Ada: \u200eBritish Library (96 Euston Rd, London): https://foursquare.com/v/4ac5"
+    assert kinds(tmp_path, place) == [("message", "Ada")]
+
+
+@pytest.mark.parametrize(
+    ("days", "told"),
+    [
+        (("12/9/20", "12/9/20"), ["ambiguous_dates"]),
+        (("12/9/20", "13/9/20"), []),
+        (("9/12/20", "10/11/20", "11/10/20"), []),
+        (("12/12/20", "12/12/20"), []),
+        (("12.9.20", "12.9.20"), []),
+        (("2020/9/12", "2020/9/12"), []),
+    ],
+)
+def test_a_chat_whose_dates_have_two_meanings_says_so(
+    tmp_path: Path, days: tuple[str, ...], told: list[str]
+) -> None:
+    lines = (f"{day}, 21:0{n} - Ada: hi\n" for n, day in enumerate(days))
+    (tmp_path / "With Ann.txt").write_text("".join(lines))
+    assert skips_of(read_path(tmp_path)) == told
+
+
 def test_a_notice_that_quotes_a_colon_has_no_author(tmp_path: Path) -> None:
     found = kinds(tmp_path, "Ada: hi", "Ada created group “Bread: rye”", 'Ada changed to "a: b"')
     assert found == [("message", "Ada"), ("notice", None), ("notice", None)]

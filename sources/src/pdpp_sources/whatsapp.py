@@ -47,7 +47,13 @@ from pdpp_sources.common.source import (
 )
 from pdpp_sources.common.text import decoded, one_line, or_none
 from pdpp_sources.common.times import rendered
-from pdpp_sources.whatsapp_media import MARK, SentFile, is_sent_by_a_person, left_out
+from pdpp_sources.whatsapp_media import (
+    MARK,
+    SentFile,
+    is_call,
+    is_sent_by_a_person,
+    left_out,
+)
 
 LONGEST_LINE_BYTES = 1_000_000
 LONGEST_MESSAGE_CHARS = 1_000_000
@@ -94,6 +100,14 @@ _UNNAMED = message(
 )
 _MOST_PEOPLE = 2000
 _CROWD = message("only the first %(most)s people are named", most=_MOST_PEOPLE)
+_ORDERS_TAKEN = {
+    "dmy": message(
+        "dates such as 06/04 may be day/month or month/day; this import read them as day/month"
+    ),
+    "mdy": message(
+        "dates such as 06/04 may be day/month or month/day; this import read them as month/day"
+    ),
+}
 _YEARS_TAKEN = message(
     "the dates have no year; the import assumed the last such date before the file was made"
 )
@@ -166,7 +180,7 @@ CHATS = StreamForm(
         chat_name("Name of the person or group"),
         person(names("people", "Who wrote in it"), PersonForm.WRITTEN),
         text("people_named", "The same, to search in"),
-        integer("message_count", "Number of messages", summed=True),
+        integer("message_count", "Number of messages, notices among them", summed=True),
         moment("began_at", "When its first message was sent", event=True),
     ],
     time_field="began_at",
@@ -180,7 +194,10 @@ MESSAGES = chat_messages(
         moment(
             "sent_at", "When it was sent by the phone's clock; the export names no zone", event=True
         ),
-        person(message_author("author", "Who wrote it; none for notices"), PersonForm.WRITTEN),
+        person(
+            message_author("author", "Who wrote it, or called; none for other notices"),
+            PersonForm.WRITTEN,
+        ),
         author_kind(),
         text("text", "What it says", title=True),
         word("kind", "message, notice, file, deleted, or left_out where media was not exported"),
@@ -290,6 +307,7 @@ class _ChatSurvey:
     count: int
     again: frozenset[tuple[int, int, int]]
     is_large: bool  # more people write in it than are named
+    is_order_assumed: bool  # no date tells whether the day or the month comes first
 
 
 class _WhatsAppChat:
@@ -330,6 +348,9 @@ class _WhatsAppChat:
                         yield Skipped(self._member.name, "unnamed_chat", _UNNAMED, item.position)
                     if facts.is_large:
                         yield Skipped(self._member.name, "beyond_bounds", _CROWD, item.position)
+                    if facts.is_order_assumed:
+                        reason = _ORDERS_TAKEN[facts.calendar.order]
+                        yield Skipped(self._member.name, "ambiguous_dates", reason, item.position)
                     if facts.calendar.years:
                         yield Skipped(self._member.name, "no_year", _YEARS_TAKEN, item.position)
                 yield item
@@ -348,8 +369,8 @@ class _WhatsAppChat:
                 again |= {entry.date} & days
                 days.add(entry.date)
                 day = entry.date
-            if entry.author and len(people) <= _MOST_PEOPLE:
-                people[entry.author] = None
+            if len(people) <= _MOST_PEOPLE and entry.writer:
+                people[entry.writer] = None
             if len(dates) < 200_000 and (not dates or dates[-1] != entry.date):
                 dates.append(entry.date)
             american |= entry.stamp.rstrip("-] ").endswith(("AM", "PM"))
@@ -361,7 +382,8 @@ class _WhatsAppChat:
         calendar = ChatCalendar.of(order, dates, self._export.captured_at)
         is_large = len(people) > _MOST_PEOPLE
         named = list(people)[:_MOST_PEOPLE]
-        return _ChatSurvey(calendar, named, count, frozenset(again), is_large)
+        is_assumed = is_order_assumed(order, dates, separator)
+        return _ChatSurvey(calendar, named, count, frozenset(again), is_large, is_assumed)
 
     def _call_by(self, first: ChatEntry) -> None:
         """Know a chat that nothing names by how it begins: an iPhone's notice is in its name."""
@@ -388,20 +410,19 @@ class _WhatsAppChat:
             raise BadRecord("too_large", "the message has over a million characters")
         local = calendar.local(entry)
         sent_at = rendered(local, self._export.zone)
-        filename = file_named(entry.text)
+        filename = entry.filename
         sent = SentFile(filename, kind_of(filename)) if filename else entry.left_out
-        is_deleted = entry.author is not None and _DELETED.fullmatch(entry.text.strip()) is not None
-        kind = "deleted" if is_deleted else entry.kind
+        kind = entry.kind
         message_id = stable_id("msg", self._id, local.isoformat(), entry.author, entry.text, number)
         data: Data = {
             "id": message_id,
             "chat_id": self._id,
             "chat_name": self._name,
             "sent_at": sent_at,
-            "author": entry.author,
+            "author": entry.writer,
             "text": or_none(entry.text),
-            "author_kind": "notice" if kind in _SAID_BY_NOBODY and not filename else "person",
-            "kind": "file" if filename else kind,
+            "author_kind": "notice" if kind in _SAID_BY_NOBODY else "person",
+            "kind": kind,
             "file_count": 1 if sent else 0,
         }
         yield SourceRecord("messages", data, position)
@@ -535,6 +556,21 @@ def date_order(dates: Sequence[tuple[int, int, int]], separator: str, *, america
     return min(possible, key=lambda order: _steps_back(order, dates), default="dmy")
 
 
+def is_order_assumed(order: str, dates: Sequence[tuple[int, int, int]], separator: str) -> bool:
+    """Whether the other of day and month could as well come first, and would be another day.
+
+    Dots and month names stand behind the day everywhere.
+    """
+    other = {"dmy": "mdy", "mdy": "dmy"}.get(order, "")
+    return (
+        separator in ("/", "-")
+        and bool(other)
+        and any(date[0] != date[1] for date in dates)
+        and _fits(other, dates)
+        and _steps_back(other, dates) == _steps_back(order, dates)
+    )
+
+
 def _fits(order: str, dates: Sequence[tuple[int, int, int]]) -> bool:
     month, day, year = order.index("m"), order.index("d"), order.index("y")
     return all(1 <= d[month] <= 12 and 1 <= d[day] <= 31 for d in dates) and (
@@ -583,8 +619,23 @@ class ChatEntry:
         return "\n".join(self.lines).strip()
 
     @property
+    def filename(self) -> str | None:
+        """The file that it says it came with."""
+        return file_named(self.text)
+
+    @property
+    def writer(self) -> str | None:
+        """Who wrote it, deleted it or called; nobody wrote what the program tells of somebody."""
+        is_notice = self.by_program and self.kind == "notice" and not is_call(self.text)
+        return None if is_notice else self.author
+
+    @property
     def kind(self) -> str:
         """What it is, as far as its form tells."""
+        if self.filename:
+            return "file"
+        if self.author is not None and _DELETED.fullmatch(self.text):
+            return "deleted"
         if self.left_out is not None:
             return "left_out"
         is_notice = self.by_program and not is_sent_by_a_person(self.text)

@@ -84,10 +84,15 @@ _KINDS = {word.casefold(): kind for kind, words in _WORDS.items() for word in wo
 _DOCUMENT = re.compile(
     rf"(?:(?P<name>[^\n]{{1,300}}?)(?: • [^\n]{{1,40}}?)? )?(?:{_DOCUMENTS})", re.IGNORECASE
 )
-# What the phone writes on behalf of a person: a poll (its word in capitals), a place.
-_SENT_BY_A_PERSON = re.compile(
-    r"(?P<poll>[^\W\d_]{3,20}):(?:\n|$)|[^\n:]{3,40}: https://maps\.google\.com/"
+# What the phone writes on behalf of a person: a poll (its word in capitals), a place and its link.
+_SENT_BY_A_PERSON = re.compile(r"(?P<poll>[^\W\d_]{3,20}):(?:\n|$)|[^\n:]{3,300}: https://\S+$")
+# A call, missed or with its length: `Missed voice call`, `Video call, 5 min`.
+_CALL = re.compile(
+    r"\bcall\b|anruf\b|llamada\b|\bappel\b|chiamata\b|chamada\b|oproep\b|połączenie|звонок|дзвінок"
+    r"|\barama|samtal|opkald|\banrop|panggilan|cuộc gọi|通話|通话|통화|कॉल|مكالمة|שיחת",
+    re.IGNORECASE,
 )
+_LONGEST_CALL_CHARS = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,3 +130,8 @@ def is_sent_by_a_person(text: str) -> bool:
     """Whether the program wrote a text down on behalf of who sent it."""
     match = _SENT_BY_A_PERSON.match(text)
     return match is not None and (match["poll"] is None or match["poll"].isupper())
+
+
+def is_call(text: str) -> bool:
+    """Whether a notice tells of a call, which whoever it stands beside made."""
+    return len(text) <= _LONGEST_CALL_CHARS and _CALL.search(text) is not None

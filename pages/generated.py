@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -87,7 +88,12 @@ def commands_page() -> str:
     for command in every_command(line):
         # what a command inherits of its parameters where it runs, it does not where it is described
         command.default_parameter = line.default_parameter
-    page = line.generate_docs(heading_level=2, usage_name="pdpp")
+    started_as = sys.argv[0]
+    sys.argv[0] = "pdpp"  # else the usage of commands below others names what runs this
+    try:
+        page = line.generate_docs(heading_level=2, usage_name="pdpp")
+    finally:
+        sys.argv[0] = started_as
     return f"# Commands\n\n{page}\n"
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator
+from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +13,16 @@ import orjson
 import pytest
 
 from pdpp_kernel.criteria import Condition, Order, WholeDays
-from pdpp_kernel.values import ValueKind
+from pdpp_kernel.values import ValueKind, instant_ns
+from personal_server.domain.authority import TimeConstraint
 from personal_server.enforcement.plans import RecordsPlan
+from personal_server.enforcement.rows import RowPage
+from personal_server.storage.sql.compiler import Compiler, Statement
 from personal_server.storage.sql.reads import pages
 from personal_server.storage.sql.store import SqlRecordStore
+from personal_server.storage.sqlite.dialect import SqliteDialect
 from server.tests.storage.conftest import sqlite_store
+from server.tests.storage.sql.agreement import Stores, stored_twice
 from server.tests.storage.sqlite.work import counted_store, work_of
 from server.tests.storage.worlds import (
     NOTES,
@@ -119,3 +126,85 @@ def test_a_page_of_a_larger_archive_costs_the_same(
             assert len(page.rows) == 3  # type: ignore[attr-defined]
             works.append(work.steps)
     assert works[0] == works[1]
+
+
+MANY = [f"2026-03-{day:02}T00:00:00Z" for day in (1, 2, 2, 3, 4, 4, 4, 5, 6, 7)]
+
+
+@pytest.fixture(scope="module")
+def stores(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stores]:
+    """Two accounts with equal times, and values that some lack."""
+    made = [
+        note(f"n{n % 7}", at, words=(None, 3, 1, 3)[n % 4], cost=n / 2, day=at[:10], mood="calm")
+        for n, at in enumerate(MANY)
+    ]
+    made = [{k: v for k, v in each.items() if v is not None} for each in made]
+    for number, each in enumerate(made):
+        if number % 3 == 0:
+            del each["mood"], each["day"]
+    with stored_twice(
+        tmp_path_factory.mktemp("both"), {"cin_a": made[:7], "cin_b": made[3:]}
+    ) as opened:
+        yield opened
+
+
+@pytest.fixture
+def as_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A database that waits for each statement and picks its indexes itself (`Dialect`)."""
+
+    page = Compiler.page
+
+    def readable(compiler: Compiler, *walked: Any, whole: bool) -> Statement:
+        """SQLite has no statements in brackets."""
+        told = page(compiler, *walked, whole=whole)
+        if not told.sql.startswith("("):
+            return told
+        walks = told.sql.replace(") UNION ALL (", ") UNION ALL SELECT * FROM (")
+        return Statement(f"SELECT * FROM {walks}", told.params)  # noqa: S608
+
+    monkeypatch.setattr(SqliteDialect, "waits", True)
+    monkeypatch.setattr(SqliteDialect, "steers", False)
+    monkeypatch.setattr(Compiler, "page", readable)
+
+
+SEEN: dict[str, dict[str, Any]] = {
+    "everything": {},
+    "a window": {"window": TimeConstraint("at", instant_ns(MANY[1]), instant_ns(MANY[8]))},
+    "some": {"resources": frozenset({"n0", "n2", "n3", "n5", "n9"})},
+    "one mood": {"only": (CALM,)},
+}
+ASKED = ((), (condition("words", "gte", 2),), (condition("mood", "eq", "calm"), COMMON))
+
+
+def assert_lists_alike(stores: Stores, seen: dict[str, Any]) -> None:
+    """All pages of all lists, and what one in the middle says of the rest."""
+    of_one, of_both = (("cin_a",), ("cin_a", "cin_b"))
+    for accounts, name, down, asked in (
+        *product((of_both,), ("at", "day", "words", None), (False, True), ASKED),
+        *product((of_one,), ("at", "cost"), (True,), ASKED),
+    ):
+        scopes = tuple(scope(account, **seen) for account in accounts)
+        plan = RecordsPlan(scopes, order(name, down=down), 2, asked)
+        slow, fast = (walk(store, plan) for store in stores)
+        assert fast == slow, plan
+        told: list[RowPage] = []
+        for store in stores:
+            with store.snapshot() as snapshot:
+                told.append(snapshot.page(replace(plan, after=slow[len(slow) // 3])))
+        assert told[1] == told[0], plan
+
+
+@pytest.mark.parametrize("seen", SEEN)
+def test_lists_are_those_of_the_oracle(
+    stores: Stores, seen: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pages, "FEW", 2)
+    assert_lists_alike(stores, SEEN[seen])
+
+
+@pytest.mark.usefixtures("as_elsewhere")
+@pytest.mark.parametrize("seen", SEEN)
+def test_lists_are_the_same_where_a_statement_costs_more_than_lines(
+    stores: Stores, seen: str
+) -> None:
+    assert_lists_alike(stores, SEEN[seen])

@@ -26,7 +26,12 @@ from personal_server.storage.sql.care.integrity import IntegrityChecks
 from personal_server.storage.sql.declared_layouts import layout_of
 from personal_server.storage.sql.layout import FORM
 from personal_server.storage.sql.records import copy_slices, rebuilds, writes
-from personal_server.storage.sql.records.summaries import NO_DAY, summaries_are_sound
+from personal_server.storage.sql.records.summaries import (
+    FAR_FUTURE,
+    FAR_PAST,
+    NO_DAY,
+    summaries_are_sound,
+)
 from personal_server.storage.sql.source_tables import all_sources
 from personal_server.storage.sql.store import SqlRecordStore
 from personal_server.storage.sqlite.database import SqliteDatabase
@@ -317,3 +322,54 @@ def test_a_file_of_before_is_answered_from_summaries_once_it_is_copied(
 def counted(store: SqlRecordStore, plan: AggregatePlan) -> Any:
     with store.snapshot() as snapshot:
         return snapshot.aggregate(plan)
+
+
+FIRST_NS, LAST_NS = "1677-09-21T00:12:43.145224192Z", "2262-04-11T23:47:16.854775807Z"
+
+
+@pytest.mark.parametrize(
+    ("at", "day"),
+    [
+        ("1970-01-01T00:00:00Z", 0),
+        ("1970-01-01T23:59:59.999999999Z", 0),
+        ("1970-01-02T00:00:00Z", 1),
+        ("1969-12-31T23:59:59.999999999Z", -1),
+        ("1969-12-31T00:00:00Z", -1),
+        ("1969-12-30T23:59:59.999999999Z", -2),
+        (FIRST_NS, -106_752),
+        ("1677-09-21T00:12:43.145Z", FAR_PAST),
+        ("0001-01-01T00:00:00Z", FAR_PAST),
+        (LAST_NS, 106_751),
+        ("2262-04-11T23:47:17Z", FAR_FUTURE),
+        ("9999-12-31T23:59:59Z", FAR_FUTURE),
+    ],
+)
+def test_a_record_is_counted_at_its_day(store: SqlRecordStore, at: str, day: int) -> None:
+    write(store, "cin_a", [note("a", at, pinned=True), note("b", at, pinned=False)])
+    assert rows(store) == [(day, 0, 1), (day, 0, 2), (day, 1, 1)]
+    write(store, "cin_a", [note("a", at)])
+    assert rows(store) == [(day, -1, 1), (day, 0, 1), (day, 0, 2)]
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({}, ("", "", "")),
+        ({"mood": ""}, ("=", "", "")),
+        ({"mood": "=", "title": "", "place": ">"}, ("==", "=", "=>")),
+        ({"mood": "calm", "title": "t" * 255}, ("=calm", "=" + "t" * 255, "")),
+        ({"mood": "calm", "title": "t" * 256}, ("=calm", ">", "")),
+        ({"mood": "calm", "title": "ä" * 128}, ("=calm", ">", "")),
+        ({"mood": "calm", "place": "ä" * 127}, ("=calm", "", "=" + "ä" * 127)),
+        ({"mood": "m" * 300}, ("=" + "m" * 256, "", "")),
+    ],
+)
+def test_a_group_is_told_by_what_labels_and_marks_it(
+    store: SqlRecordStore, fields: dict[str, str], expected: tuple[str, ...]
+) -> None:
+    write(store, "cin_a", [note("a", **fields), note("b", **fields)])
+    with store.snapshot() as snapshot:
+        [source] = all_sources(snapshot.session, "owner")
+        found = snapshot.session.rows(f"SELECT value, label, mark, n FROM g{source.tables}")  # noqa: S608
+    assert found == [(*expected, 2)]
+    assert are_sound(store)

@@ -15,7 +15,15 @@ from personal_server.domain.authority import TimeConstraint
 from personal_server.enforcement.plans import RecordsPlan
 from personal_server.enforcement.rows import Position
 from personal_server.enforcement.scopes import Scope
-from personal_server.storage.sql.compiler import KEYS, MAX_ID, NOTHING, Compiler, Where, with_key
+from personal_server.storage.sql.compiler import (
+    KEYS,
+    MAX_ID,
+    NOTHING,
+    Compiler,
+    Statement,
+    Where,
+    with_key,
+)
 from personal_server.storage.sql.declared_layouts import layout_of
 from personal_server.storage.sql.layout import held_digest
 from personal_server.storage.sql.record_ids import FIRST_IN_TIME, WIDEST_PROBE
@@ -226,6 +234,30 @@ def test_each_condition_finds_its_records(
     extra = {"n3"} if field == "body" and operator == "ne" else set[str]()
     assert set(found) == {f"n{number}" for number in expected} | extra
     assert found == sorted(found)
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_a_page_is_its_walks_in_one_statement(*, whole: bool) -> None:
+    """For a database that waits for each statement."""
+    where, place = Where(("a = ?",), (1,)), ("cin_a", "notes")
+
+    def page(after: Position | None, by: Order = order("at")) -> Statement:  # noqa: B008
+        return COMPILER.page(where, by, after, place, 3, whole=whole)
+
+    at, more = column_of("at"), ", r.cs, r.ce, r.fc, h.sum" if whole else " FROM"
+    first = page(None)
+    assert first.sql.count(" UNION ALL ") == 1
+    assert first.sql.startswith(f"(SELECT {at}, r.k, r.id{more}")
+    assert first.sql.endswith(") LIMIT ?")
+    assert f"(SELECT NULL, r.k, r.id{more}" in first.sql
+    assert first.params == (1, 3, 1, 3, 3)
+    assert ("LEFT JOIN h7 h" in first.sql) is whole
+    # behind the values only what has none is left, and without a column all is
+    behind = page(Position(None, "n1", *place))
+    assert behind.sql.startswith(f"SELECT NULL, r.k, r.id{more}")
+    assert behind.params == (1, "n1", 3)
+    assert page(None, Order(None, None, descending=True)).params == (1, 3)
+    assert page(Position(5, "n1", *place)).params == (1, 5, "n1", 3, 1, 3, 3)
 
 
 @pytest.mark.parametrize("down", [False, True])

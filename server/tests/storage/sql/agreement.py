@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
+from operator import methodcaller
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,6 @@ import orjson
 
 from pdpp_kernel.source_declaration import SourceDeclaration
 from personal_server.enforcement.plans import AggregatePlan
-from personal_server.storage.sql.snapshot import SqlSnapshot
 from personal_server.storage.sql.store import SqlRecordStore
 from server.tests.storage.conftest import sqlite_store
 from server.tests.storage.sql.test_store import plain
@@ -19,6 +19,8 @@ from server.tests.storage.worlds import DECLARED, connection, write
 from tests.oracle.memory import MemoryStore
 
 Stores = tuple[MemoryStore, SqlRecordStore]
+Ask = Callable[[Any], object]
+"""A read of a snapshot."""
 
 
 @contextmanager
@@ -38,10 +40,14 @@ def stored_twice(
         yield oracle, store
 
 
-def assert_alike(stores: Stores, plans: Iterable[AggregatePlan]) -> None:
-    """Every aggregate is what the definition of it says."""
+def assert_same(stores: Stores, asks: Iterable[Ask]) -> None:
+    """Every read answers what the definition of it says."""
     oracle, store = stores
     with oracle.snapshot() as slow, store.snapshot() as fast:
-        assert isinstance(fast, SqlSnapshot)
-        for plan in plans:
-            assert plain(fast.aggregate(plan)) == plain(slow.aggregate(plan)), plan
+        for ask in asks:
+            assert plain(ask(fast)) == plain(ask(slow)), ask
+
+
+def assert_alike(stores: Stores, plans: Iterable[AggregatePlan]) -> None:
+    """Every aggregate is what the definition of it says."""
+    assert_same(stores, (methodcaller("aggregate", plan) for plan in plans))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from operator import methodcaller
 from typing import Any
 
 import pytest
@@ -14,6 +16,7 @@ from personal_server.enforcement.rows import Feed
 from personal_server.enforcement.scopes import Scope
 from personal_server.storage.sql.reads import changes
 from personal_server.storage.sql.store import SqlRecordStore
+from server.tests.storage.sql.agreement import Stores, assert_same, stored_twice
 from server.tests.storage.worlds import condition, note, scope, write
 
 A, B = scope("cin_a"), scope("cin_b")
@@ -134,3 +137,86 @@ def test_the_first_change_after_an_instant(store: SqlRecordStore) -> None:
         assert {now: snapshot.first_change_after((A,), now) for now in firsts} == firsts
         both = {now: snapshot.first_change_after((B, A), now) for now in (39, 40, 49, 50)}
     assert both == {39: 7, 40: 9, 49: 9, 50: None}
+
+
+EARLY, LATE, LATER = (f"2026-0{month}-01T00:00:00Z" for month in (1, 2, 3))
+# what two accounts got, one after the other: records come, change in one field, move and go
+HISTORY: tuple[tuple[str, list[Any]], ...] = (
+    ("cin_a", [note("a", EARLY, mood="calm"), note("b", LATE, mood="glad"), note("c", EARLY)]),
+    ("cin_b", [note("a", LATE, mood="calm", words=1), note("d", LATER, mood="calm")]),
+    ("cin_a", [note("a", EARLY, mood="calm", title="hidden")]),
+    ("cin_a", [note("a", LATE, mood="calm", title="hidden"), note("e", EARLY, mood="glad")]),
+    ("cin_a", ["c", note("b", LATE, mood="calm")]),
+    ("cin_b", ["d"]),
+    ("cin_a", [note("c", LATE, mood="calm"), note("e", LATER, mood="glad")]),
+    ("cin_b", [note("d", EARLY, mood="calm", words=2), note("a", LATE, mood="glad", words=1)]),
+    ("cin_a", [note("b", EARLY, mood="calm", body="new"), note("e", EARLY, mood="glad")]),
+    ("cin_a", ["a", note("f", LATE)]),
+    ("cin_b", [note("a", LATE, mood="calm", words=3)]),
+    ("cin_a", [note("a", LATE, mood="glad"), "f"]),
+)
+BLIND = ("id", "at", "body")
+LIMITED: dict[str, dict[str, Any]] = {
+    "everything": {},
+    "since": {"window": TimeConstraint("at", instant_ns(LATE), None)},
+    "until": {"window": TimeConstraint("at", None, instant_ns(LATE))},
+    "between": {"window": TimeConstraint("at", instant_ns(LATE), instant_ns(LATER))},
+    "fields": {"fields": BLIND},
+    "keys": {"resources": frozenset({"a", "d", "e"})},
+    "content": {"only": (CALM,)},
+    "content that is hidden": {"only": (CALM,), "fields": BLIND},
+    "content of a time": {
+        "only": (condition("mood", "in", "calm", further=("glad",), caseless=True),),
+        "window": TimeConstraint("at", None, instant_ns(LATER)),
+    },
+    "no such time": {"window": TimeConstraint("none", 1, None)},
+}
+
+
+@pytest.fixture(scope="module")
+def stores(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stores]:
+    with stored_twice(tmp_path_factory.mktemp("both"), {"cin_a": [], "cin_b": []}) as opened:
+        for each in opened:
+            for clock, (account, lines) in enumerate(HISTORY, 1):
+                write(each, account, lines, emitted=clock * 10 % 70, now=clock * 1_000)
+        yield opened
+
+
+@pytest.mark.parametrize("limited", LIMITED)
+@pytest.mark.parametrize("at_once", [200, 2])
+def test_every_feed_is_what_the_histories_of_its_records_say(
+    stores: Stores, limited: str, at_once: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(changes, "WALKED_AT_ONCE", at_once)
+    scopes = tuple(scope(account, **LIMITED[limited]) for account in ("cin_a", "cin_b"))
+    with stores[1].snapshot() as snapshot:
+        newest = snapshot.horizon
+    beginnings: list[int | None] = [None, *range(0, newest + 1, 1 if at_once == 200 else 5)]
+    for since in beginnings:
+        for met, after, limit, horizon in (
+            ((), 0, 50, newest),
+            ((CALM,), 0, 50, newest),
+            ((), (since or 0) + 3, 2, newest),
+            ((), 0, 50, newest - 2),
+        ):
+            if (since or 0) <= horizon:
+                plan = ChangesPlan(scopes, since, horizon, after, limit, met)
+                assert_same(stores, [methodcaller("changes", plan)])
+
+
+def test_files_that_forgot_their_history_tell_what_is_there(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    with stored_twice(tmp_path_factory.mktemp("cut"), {"cin_a": [], "cin_b": []}) as stores:
+        for store in stores:
+            for clock, (account, lines) in enumerate(HISTORY, 1):
+                write(store, account, lines, emitted=clock, now=clock * 1_000)
+            store.prune_history(8_000)
+        with stores[1].snapshot() as snapshot:
+            kept, newest = snapshot.retained_from, snapshot.horizon
+        for more in LIMITED.values():
+            scopes = tuple(scope(account, **more) for account in ("cin_a", "cin_b"))
+            for since in (None, *range(kept, newest + 1)):
+                assert_same(
+                    stores, [methodcaller("changes", ChangesPlan(scopes, since, newest, limit=50))]
+                )

@@ -116,6 +116,31 @@ def test_what_is_nearest_is_that_of_every_passage(
         assert fast.count_unembedded(scopes) == slow.count_unembedded(scopes) == 0
 
 
+def test_blocks_are_read_where_all_of_a_stretch_is_visible_and_asked_for(
+    stores: Stores, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked_of: list[tuple[str, tuple[int, int]]] = []
+
+    def read(*block: Any) -> tuple[list[tuple[int, int]], list[sign_blocks.Stretch]]:
+        asked_of.append((block[2], block[3]))
+        return sign_blocks.nearest_in_blocks(*block)
+
+    monkeypatch.setattr(nearest_module, "nearest_in_blocks", read)
+    whole = ("everything", "no title", "no body", "no time", "a stretch of time")
+    with stores[1].snapshot() as snapshot:
+        for shown, more in SHOWN.items():
+            asked_of.clear()
+            [scoped] = snapshot.places([scope(**more)])
+            snapshot.nearest(plan_of((scoped.scope,)))
+            fields = [each for each in FIELDS if each in scoped.scope.fields]
+            between = scoped.compiler.sure(scoped.scope)
+            expected = [(field, between) for field in fields] if shown in whole else []
+            assert asked_of == expected, shown
+        asked_of.clear()
+        snapshot.nearest(plan_of((scope(),), conditions={("cin_a", "notes"): GLAD}))
+        assert asked_of == []
+
+
 def test_only_the_vectors_of_the_nearest_signs_are_compared(
     stores: Stores, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -373,9 +373,11 @@ def test_groups_and_how_people_see_them_are_those_of_the_records(stores: Stores)
 def test_a_stretch_of_days_is_in_the_units_of_its_time(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
-    """Records whose time is a day, not an instant."""
+    """Records whose time is a day, not an instant, and that have no flag."""
     raw = copy.deepcopy(NOTES)
     raw["consent_time_field"] = "day"
+    del raw["schema"]["properties"]["pinned"]
+    raw["query"]["aggregations"]["group_by"].remove("pinned")
     dated = declaration(streams=[raw, FILES])
     stream = dated.streams["notes"]
     days = ("1969-12-30", "1969-12-31", "1970-01-01", "2026-03-29", "2026-03-30", "2026-04-01")

@@ -112,3 +112,9 @@ def test_of_the_blocks_in_a_stretch_the_nearest_are_found(session: Session) -> N
     assert near(session, (40, 70)) == ([], [EVERYTHING])
     assert near(session, (41, 71)) == ([], [EVERYTHING])
     assert near(session, beyond, most=1) == ([(1, 40)], [(71, MAX_ID)])
+
+
+def test_as_many_as_one_block_holds_are_one(session: Session) -> None:
+    put(session, 80, 1)
+    assert pack_all(session) == [EVERYTHING, (41, MAX_ID)]
+    assert blocks(session) == [(-MAX_ID, 40, 4), (41, 80, 4)]

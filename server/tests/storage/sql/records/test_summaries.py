@@ -26,12 +26,7 @@ from personal_server.storage.sql.care.integrity import IntegrityChecks
 from personal_server.storage.sql.declared_layouts import layout_of
 from personal_server.storage.sql.layout import FORM
 from personal_server.storage.sql.records import copy_slices, rebuilds, writes
-from personal_server.storage.sql.records.summaries import (
-    FAR_FUTURE,
-    FAR_PAST,
-    NO_DAY,
-    summaries_are_sound,
-)
+from personal_server.storage.sql.records.summaries import summaries_are_sound
 from personal_server.storage.sql.source_tables import all_sources
 from personal_server.storage.sql.store import SqlRecordStore
 from personal_server.storage.sqlite.database import SqliteDatabase
@@ -324,6 +319,8 @@ def counted(store: SqlRecordStore, plan: AggregatePlan) -> Any:
         return snapshot.aggregate(plan)
 
 
+# where records stand that have no day, in the tables of files that there are
+NO_DAY, FAR_PAST, FAR_FUTURE = -(2**40), -(2**39), 2**39
 FIRST_NS, LAST_NS = "1677-09-21T00:12:43.145224192Z", "2262-04-11T23:47:16.854775807Z"
 
 

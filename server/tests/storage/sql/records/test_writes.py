@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
 
-from pdpp_kernel.errors import ConnectionBusy, ConnectionNotFound
-from personal_server.domain.connection import ConnectionStatus
+from pdpp_kernel.declaration import Semantics
+from pdpp_kernel.errors import ConnectionBusy, ConnectionNotFound, ConnectionNotWritable
+from personal_server.domain.connection import Connection, ConnectionStatus
 from personal_server.domain.stored import Batch, RecordWrite, Rejection, ThreadMark, WriteOutcome
 from personal_server.enforcement.plans import RecordsPlan
 from personal_server.storage.authorization_rows import CanaryRow
@@ -310,3 +312,65 @@ def test_the_newest_receipts_of_an_account_are_kept(
     assert kept == [["rr_3", "rr_2"], ["rr_0"]]
     with store.snapshot() as snapshot:  # what was refused wakes nobody
         assert {each.status for each in snapshot.connections()} == {ConnectionStatus.DRAFT}
+
+
+def test_an_account_that_is_blocked_meanwhile_takes_nothing(store: SqlRecordStore) -> None:
+    def block() -> None:
+        store.update_connection("cin_a", lambda c: replace(c, status=ConnectionStatus.REVOKED))
+
+    def writing() -> Iterator[RecordWrite]:
+        block()
+        yield RecordWrite("n1", note("n1"), 1)
+
+    def sending() -> Iterator[bytes]:
+        block()
+        yield b"bytes"
+
+    with pytest.raises(ConnectionNotWritable):
+        store.commit(Batch("cin_a", NOTES_STREAM, writing(), 1))
+    store.update_connection("cin_a", lambda c: replace(c, status=ConnectionStatus.ACTIVE))
+    with pytest.raises(ConnectionNotWritable):
+        store.receive_blob("cin_a", sending(), "text/plain", 1, 99)
+    assert rows(store, "SELECT key FROM changes") == []
+    assert rows(store, "SELECT blob_id FROM blob_uploads") == []
+
+
+@pytest.mark.parametrize(
+    ("fixed", "expected"),
+    [
+        (False, ["unchanged", "changed", "unchanged", "changed", "changed", "changed"]),
+        (True, ["conflict", "changed", "unchanged", "conflict", "conflict", "unchanged"]),
+    ],
+)
+def test_each_write_is_told_what_came_of_it(
+    store: SqlRecordStore, fixed: bool, expected: list[str]
+) -> None:
+    """Of nothing, a new record, the same, another, none, and the first again."""
+    stream = NOTES_STREAM
+    if fixed:
+        stream = replace(stream, semantics=Semantics.APPEND_ONLY)
+    first, other = note("n1", words=1), note("n1", words=2)
+    told = [
+        write(store, "cin_a", [each], stream=stream)[0]
+        for each in ("n1", first, first, other, "n1", first)
+    ]
+    assert told == expected
+    together = write(store, "cin_b", ["n1", first, first, other, "n1", first], stream=stream)
+    assert list(together) == expected
+    woken = {c.connection_id: c.status for c in connections(store)}
+    assert woken == dict.fromkeys(("cin_a", "cin_b"), ConnectionStatus.ACTIVE)
+
+
+def connections(store: SqlRecordStore) -> Sequence[Connection]:
+    with store.snapshot() as snapshot:
+        return snapshot.connections()
+
+
+def test_what_only_conflicts_wakes_no_account(store: SqlRecordStore) -> None:
+    write(store, "cin_a", ["n1"], stream=replace(NOTES_STREAM, semantics=Semantics.APPEND_ONLY))
+    assert {each.status for each in connections(store)} == {ConnectionStatus.DRAFT}
+    write(store, "cin_a", ["n1"])
+    assert [each.status for each in connections(store)] == [
+        ConnectionStatus.ACTIVE,
+        ConnectionStatus.DRAFT,
+    ]

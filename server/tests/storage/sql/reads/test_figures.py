@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from itertools import product
+from operator import methodcaller
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from pdpp_kernel.values import ValueKind
+from pdpp_kernel.values import ValueKind, instant_ns
+from personal_server.domain.authority import TimeConstraint
 from personal_server.enforcement.plans import RecordsPlan
 from personal_server.enforcement.scopes import Scope
 from personal_server.storage.sql.reads import figures
 from personal_server.storage.sql.store import SqlRecordStore
 from server.tests.storage.conftest import sqlite_store
+from server.tests.storage.sql.agreement import assert_same, stored_twice
 from server.tests.storage.sqlite.work import counted_store, work_of
 from server.tests.storage.worlds import condition, furnish, note, scope, write
 
@@ -111,3 +115,28 @@ def test_a_point_without_a_stored_value_is_written_out(
 ) -> None:
     found = figures.plain_point(point, kind)
     assert (found, type(found)) == (value, type(value))
+
+
+def test_counts_spans_and_summaries_are_those_of_the_records(tmp_path: Path) -> None:
+    """Of stored texts the first by key and account, where several are one instant."""
+    times = ("2026-01-02T00:00:00Z", "2026-01-01T01:00:00+01:00", "2026-01-01T00:00:00.0Z", DAYS[0])
+    made = [
+        note(f"n{n % 5}", at, day=at[:10], words=n) for n, at in enumerate((*times, *times[::-1]))
+    ]
+    shown: list[dict[str, Any]] = [
+        {},
+        {"window": TimeConstraint("at", None, instant_ns(times[0]))},
+        {"resources": frozenset({"n1", "n3", "n9"})},
+        {"fields": ("id", "at"), "only": (condition("words", "gte", 2),)},
+        {"resources": frozenset({"none"})},
+    ]
+    limits = ((), (condition("words", "gte", 3),), (condition("words", "gte", 99),))
+    with stored_twice(tmp_path, {"cin_a": made[3:], "cin_b": made[:5]}) as stores:
+        for each in stores:
+            write(each, "cin_a", [{**made[6], "title": "later"}], emitted=9_000)
+        for more, conditions, field, most in product(shown, limits, ("at", "day", None), (None, 2)):
+            scopes = tuple(scope(account, **more) for account in ("cin_a", "cin_b"))
+            plan = RecordsPlan(scopes, conditions=conditions, span_field=field, most=most)
+            assert_same(stores, [methodcaller("count", plan), methodcaller("span", plan)])
+        for account, more in product(("cin_a", "cin_b", "cin_c"), shown):
+            assert_same(stores, [methodcaller("summary", scope(account, **more))])

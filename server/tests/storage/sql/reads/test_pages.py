@@ -6,6 +6,7 @@ import copy
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import product
+from operator import methodcaller
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +16,20 @@ import pytest
 from pdpp_kernel.criteria import Condition, Order, WholeDays
 from pdpp_kernel.values import ValueKind, instant_ns
 from personal_server.domain.authority import TimeConstraint
-from personal_server.enforcement.plans import RecordsPlan
+from personal_server.enforcement.plans import (
+    ChildrenPlan,
+    KeysPlan,
+    NeighboursPlan,
+    RecordPlan,
+    RecordsPlan,
+)
 from personal_server.enforcement.rows import RowPage
 from personal_server.storage.sql.compiler import Compiler, Statement
 from personal_server.storage.sql.reads import pages
 from personal_server.storage.sql.store import SqlRecordStore
 from personal_server.storage.sqlite.dialect import SqliteDialect
 from server.tests.storage.conftest import sqlite_store
-from server.tests.storage.sql.agreement import Stores, stored_twice
+from server.tests.storage.sql.agreement import Stores, assert_same, stored_twice
 from server.tests.storage.sqlite.work import counted_store, work_of
 from server.tests.storage.worlds import (
     NOTES,
@@ -200,6 +207,29 @@ def test_lists_are_those_of_the_oracle(
 ) -> None:
     monkeypatch.setattr(pages, "FEW", 2)
     assert_lists_alike(stores, SEEN[seen])
+
+
+@pytest.mark.parametrize("seen", SEEN)
+def test_single_records_and_what_stands_beside_them_are_those_of_the_oracle(
+    stores: Stores, seen: str, request: pytest.FixtureRequest
+) -> None:
+    scopes = tuple(scope(account, **SEEN[seen]) for account in ("cin_a", "cin_b"))
+    keys = ("n0", "n2", "n3", "n6", "n9")
+    asks = [methodcaller("record", RecordPlan(scopes, key)) for key in keys]
+    asks.append(methodcaller("records", [KeysPlan(each, keys) for each in scopes]))
+    for field, limit in product(("mood", "words", "title", None), (1, 2)):
+        parents = ("calm", "3", "1", "none", "n2")
+        for each, by in product(scopes, ("at", None)):
+            plan = ChildrenPlan(each, field, parents, order(by), limit)
+            asks.append(methodcaller("children", plan))
+    with stores[0].snapshot() as snapshot:
+        placed = snapshot.page(RecordsPlan((scope(),), order("at"), 50)).rows
+    for each, row in product(scopes, placed):
+        plan = NeighboursPlan(each, CALM, order("at"), row.position)
+        asks.append(methodcaller("neighbours", plan))
+    assert_same(stores, asks)
+    request.getfixturevalue("as_elsewhere")
+    assert_same(stores, asks)
 
 
 @pytest.mark.usefixtures("as_elsewhere")

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from itertools import product
+from operator import methodcaller
+from typing import Any
 
 import pytest
 
@@ -16,6 +19,7 @@ from personal_server.enforcement.rows import Position
 from personal_server.enforcement.scopes import Scope, TimedScope
 from personal_server.storage.sql.store import SqlRecordStore
 from server.tests.storage.conftest import sqlite_store
+from server.tests.storage.sql.agreement import Stores, assert_same, stored_twice
 from server.tests.storage.worlds import condition, furnish, note, order, scope, write
 
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
@@ -111,3 +115,65 @@ def test_what_else_is_asked_changes_no_page(
         assert walked(store, timed, 3, "rain") == expected(HELD, down=down)
     hidden = TimedScope(scope(fields=("id", "at", "title")), order("at"), ())
     assert walked(store, hidden, 3, "rain") == []
+
+
+# days and instants of two accounts, some alike, some far from today
+TIMES = (
+    "1969-12-31T23:59:59Z",
+    "1970-01-01T00:00:00Z",
+    "2026-01-01T00:00:00Z",
+    "2026-01-01T00:00:00.000000001Z",
+    "2026-01-01T12:00:00Z",
+    "2026-01-02T00:00:00Z",
+    "9999-12-31T23:59:59Z",
+)
+
+
+@pytest.fixture(scope="module")
+def stores(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stores]:
+    made = [
+        note(f"n{n}", at, body="rain" if n % 3 else "wind", mood=("calm", "glad")[n % 2])
+        | ({"day": at[:10]} if n % 4 else {})
+        for n, at in enumerate((*TIMES, *TIMES[1:5]))
+    ]
+    records = {"cin_a": made, "cin_b": made[2:9]}
+    with stored_twice(tmp_path_factory.mktemp("both"), records) as opened:
+        yield opened
+
+
+SEEN: dict[str, dict[str, Any]] = {
+    "everything": {},
+    "a stretch of time": {
+        "window": TimeConstraint("at", instant_ns(TIMES[2]), instant_ns(TIMES[5]))
+    },
+    "some records": {"resources": frozenset({"n1", "n2", "n4", "n6", "n9"})},
+    "one mood": {"only": (condition("mood", "eq", "calm", caseless=True),)},
+}
+RAIN = WordQuery((Term(("rain",)),))
+
+
+@pytest.mark.parametrize("seen", SEEN)
+def test_a_time_line_of_days_and_instants_is_that_of_each_record(stores: Stores, seen: str) -> None:
+    for names, down, words, bound in product(
+        (("at", "at"), ("at", "day"), ("day", "day")),
+        (False, True),
+        (None, RAIN),
+        (None, "gte", "lt"),
+    ):
+        timed = [
+            TimedScope(
+                scope(account, **SEEN[seen]),
+                order(name, down=down),
+                ()
+                if bound is None
+                else (condition(name, bound, TIMES[4] if name == "at" else "2026-01-01"),),
+            )
+            for account, name in zip(("cin_a", "cin_b"), names, strict=True)
+        ]
+        after: Position | None = None
+        for limit in (1, 2, 50):
+            plan = TimelinePlan(tuple(timed), down, limit, after, words)
+            assert_same(stores, [methodcaller("timeline", plan)])
+            with stores[0].snapshot() as snapshot:
+                page = snapshot.timeline(plan).rows
+            after = page[-1].position if page else None

@@ -108,3 +108,12 @@ def test_values_are_read_with_the_place_they_are_given() -> None:
     assert text_at("x", "/a/0", FirstFault(), 1) == "x"
     with pytest.raises(ShapeFault):
         text_at("xy", "/a/0", FirstFault(), 1)
+
+
+def test_what_nobody_asked_for_is_kept_and_a_misspelt_member_is_a_fault() -> None:
+    findings = ShapeFaults()
+    members = Members({"label": "a", "labels": "b", "colour": "c"}, "/x", findings)
+    assert members.text("label") == "a"
+    members.keep_rest()
+    assert [entry["path"] for entry in findings.entries] == ["/x/labels"]
+    assert findings.kept == ["/x/colour"]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from pdpp_kernel.system import landlock
 from pdpp_kernel.system.landlock import version
 
 pytestmark = pytest.mark.skipif(not version(), reason="this kernel has no Landlock")
@@ -70,3 +72,14 @@ def test_one_file_is_read_and_its_neighbour_is_not(tmp_path: Path) -> None:
         timeout=240,
     )
     assert told.stdout.split()[:2] == ["read", "refused"], told.stderr
+
+
+def test_no_file_stays_open_for_a_rule(tmp_path: Path) -> None:
+    before = os.listdir("/proc/self/fd")
+    landlock._add(-1, tmp_path)  # pyright: ignore[reportPrivateUsage]
+    assert os.listdir("/proc/self/fd") == before
+
+
+def test_a_system_without_it_holds_nothing_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(landlock, "version", lambda: 0)
+    assert landlock.read_only([]) is False

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ctypes
+import resource
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -66,3 +68,15 @@ def test_it_knows_what_it_holds() -> None:
 
 def test_it_takes_the_descriptors_that_it_may() -> None:
     assert raise_descriptor_limit() == raise_descriptor_limit()
+
+
+def test_where_the_system_does_not_say_it_is_the_most_that_was_held(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def unreadable(*_: object, **__: object) -> str:
+        raise OSError
+
+    monkeypatch.setattr(Path, "read_text", unreadable)
+    for platform, unit in (("linux", 1024), ("darwin", 1)):
+        monkeypatch.setattr(sys, "platform", platform)
+        assert memory_bytes() == resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit

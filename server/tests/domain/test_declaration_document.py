@@ -122,6 +122,7 @@ BROKEN: list[tuple[Callable[[Json], object], str]] = [
     (lambda d: d.pop("declaration_version"), "/declaration_version"),
     (lambda d: d.update(declaration_version="v" * 65), "/declaration_version"),
     (lambda d: d.pop("display"), "/display"),
+    (lambda d: d["display"].pop("name"), "/display/name"),
     (lambda d: d["display"].update(icon="x"), "/display/icon"),
     (
         lambda d: d["capabilities"]["refresh_policy"].update(maximum_staleness_seconds=0),
@@ -159,6 +160,7 @@ BROKEN: list[tuple[Callable[[Json], object], str]] = [
     (lambda d: stream(d).update(cursor_field="labels"), "/streams/0/cursor_field"),
     (lambda d: stream(d).update(consent_time_field="title"), "/streams/0/consent_time_field"),
     (lambda d: stream(d)["views"][0].update(fields=["x"]), "/streams/0/views/0/fields"),
+    (lambda d: stream(d)["views"][0].pop("fields"), "/streams/0/views/0/fields"),
     (lambda d: stream(d)["views"].append(stream(d)["views"][0]), "/streams/0/views/1/id"),
     (
         lambda d: stream(d)["relationships"][0].update(cardinality="has_many"),
@@ -218,6 +220,13 @@ BROKEN: list[tuple[Callable[[Json], object], str]] = [
     (
         lambda d: stream(d)["query"]["aggregations"].update(count=False),
         "/streams/0/query/aggregations/count",
+    ),
+    *(
+        (
+            lambda d, end=end: d["selection_presets"][0]["streams"][0].update(time_range={end: 7}),
+            f"/selection_presets/0/streams/0/time_range/{end}",
+        )
+        for end in ("since", "until")
     ),
     (
         lambda d: d["selection_presets"][0]["streams"][0].update(view="x"),

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from personal_server.enforcement.partial_matches import (
+    AFTER_SHARE,
+    BEFORE_SHARE,
     Context,
     rank_in_context,
     rank_partial,
@@ -58,3 +62,13 @@ def test_who_speaks_next_to_a_record_is_not_what_it_lacks() -> None:
     place = place_of(found.candidate)
     [same] = rank_in_context([found], {place: Context(speaker)}, COUNTS)
     assert same.score == found.score
+
+
+def test_what_stands_beside_counts_a_share_of_what_it_counts_in_its_own_place() -> None:
+    asked = candidate("asked", 1, 0, length=40)
+    [own] = rank_partial([asked], COUNTS)
+    [lacking] = rank_partial([candidate("lacks", 0, 1)], COUNTS)
+    place = place_of(lacking.candidate)
+    for context, share in ((Context(asked), BEFORE_SHARE), (Context(None, asked), AFTER_SHARE)):
+        [found] = rank_in_context([lacking], {place: context}, COUNTS)
+        assert found.score == pytest.approx(lacking.score + share * own.score, abs=1e-5)

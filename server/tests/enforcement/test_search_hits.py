@@ -236,3 +236,11 @@ def test_a_hit_says_what_a_payment_comes_to(size: object, folder: str, amount: s
 def test_a_unit_field_that_is_not_declared_is_no_currency() -> None:
     assert [unit.field for _, unit in paid_in(_payments())] == ["folder"]
     assert list(paid_in(_payments(unit_field="gone"))) == []
+
+
+def test_a_lean_hit_leaves_out_what_follows_from_the_rest() -> None:
+    lean = shown(is_lean=True)
+    assert (lean.record_id, lean.title, lean.matched_fields) == ("m1", "Rain", ["subject", "body"])
+    left_out = (lean.record_url, lean.id, lean.record_key, lean.connector_id, lean.snippet)
+    assert left_out == (None,) * 5
+    assert lean.evidence_excerpts == [each.lean() for each in shown().evidence_excerpts]

@@ -34,6 +34,7 @@ from personal_server.storage.authorization_rows import (
     ReviewArtifactRow,
     TokenRow,
 )
+from server.tests.granting.conftest import Bench, entry, everything
 
 OWNER = Acting("owner", "req_1", "127.0.0.1")
 VERIFIER = "v" * 43
@@ -352,3 +353,23 @@ def test_an_app_that_changed_its_addresses_is_not_sent_anywhere(
         writer.change(ClientRow, [ClientRow.redirect_uris.to(("https://app.example/other",))])
     with pytest.raises(RequestClosed):
         bench.granting.view(request_id, OWNER)
+
+
+def test_the_trail_says_that_a_package_came_and_how_many_grants_it_has(memory: Bench) -> None:
+    notes = "https://registry.pdpp.dev/connectors/notes"
+    memory.allow(memory.ask([entry(), entry(notes)]))
+    [package] = memory.rows(PackageRow)
+    [noted] = [row for row in memory.rows(AuditRow) if row.event.startswith("package.")]
+    assert (noted.event, noted.client_id) == ("package.created", "cli_1")
+    assert (noted.package_id, noted.detail) == (package.package_id, {"members": 2})
+
+
+def test_what_was_chosen_is_kept_with_its_request(memory: Bench) -> None:
+    request_id = memory.ask([entry()])
+    review = memory.granting.view(request_id, OWNER)
+    assert memory.rows(RequestRow)[0].choices is None
+    memory.granting.choose(request_id, everything(review), OWNER)
+    kept = memory.rows(RequestRow)[0].choices
+    assert kept is not None
+    memory.granting.view(request_id, OWNER)
+    assert memory.rows(RequestRow)[0].choices == kept

@@ -215,3 +215,17 @@ def test_a_line_runs_from_the_first_to_the_newest(memory: Bench, entries: int) -
             newest = successor_of(reader, held_id, memory.now_ns)
             assert newest is not None
             assert newest.id == current_id(reader, held_id, memory.now_ns) == line[-1]
+
+
+def test_the_newest_token_says_what_an_access_is_bound_to(memory: Bench) -> None:
+    holding = show(memory, memory.connect(entry()).grant_ids[0])
+    [first] = memory.rows(TokenRow)
+    for number, jkt in ((-1, "key"), (1, "key"), (2, None)):
+        at_ns = first.issued_at_ns + number
+        memory.insert(
+            dataclasses.replace(
+                first, token_hash=bytes([number + 9]) * 32, issued_at_ns=at_ns, jkt=jkt
+            )
+        )
+        with memory.store.read() as reader:
+            assert token_binding(reader, holding) == ("key" if number == 1 else "bearer")

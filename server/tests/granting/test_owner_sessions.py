@@ -6,7 +6,12 @@ from dataclasses import dataclass, field
 import pytest
 from argon2 import PasswordHasher
 
-from pdpp_kernel.errors import InvalidRequest, SignInFailed, SignInLinkInvalid
+from pdpp_kernel.errors import (
+    InvalidRequest,
+    SignInFailed,
+    SignInLinkInvalid,
+    StorageReadOnly,
+)
 from personal_server.granting.owner_sessions import Browser, OwnerSignIn
 from personal_server.storage.authorization_rows import AuditRow, OwnerRow
 from tests.oracle.authorization_memory import MemoryAuthorizationStore
@@ -346,3 +351,17 @@ def test_a_browser_names_itself_in_two_hundred_characters_at_most(door: Door) ->
         if (session := door.sign_in.session(enter(door, Browser(None, agent))))
     ]
     assert shown == ["a" * 200, None, None]
+
+
+def test_an_owner_can_look_where_nothing_can_be_noted(
+    door: Door, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    cookie = enter(door)
+    door.clock.now_ns += 120 * SECOND
+
+    def full() -> None:
+        raise StorageReadOnly("The disk is full.")
+
+    monkeypatch.setattr(door.store, "write", full)
+    assert door.sign_in.session(cookie) is not None
+    assert [record.levelname for record in caplog.records] == ["WARNING"]

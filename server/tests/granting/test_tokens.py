@@ -14,7 +14,14 @@ from personal_server.granting.audit import Acting
 from personal_server.granting.codes import Redemption
 from personal_server.granting.reading_alarms import dismiss_alarms
 from personal_server.granting.retention import sweep
-from personal_server.granting.tokens import Issued, Refresh, Rotating, details_of, network_near
+from personal_server.granting.tokens import (
+    Issued,
+    Refresh,
+    Rotating,
+    details_of,
+    held_rows,
+    network_near,
+)
 from personal_server.reading.tokens import TokenUses
 from personal_server.storage.authorization_rows import (
     AuditRow,
@@ -400,3 +407,22 @@ def test_details_leave_out_what_cannot_be_read(memory: Bench) -> None:
     broken = dataclasses.replace(first, grant=b"{}")
     assert details_of([broken, second]) == details_of([second])
     assert len(details_of([first, second])) == 2
+
+
+def test_nothing_stands_behind_what_is_unknown_or_has_ended(memory: Bench) -> None:
+    single = memory.connect(entry()).grant_ids[0]
+    package_id = memory.connect(entry(), entry(NOTES), request_id="ar_2").package_id
+
+    def behind(grant_id: str | None, package_id: str | None = None) -> list[str]:
+        with memory.store.read() as reader:
+            found = held_rows(reader, grant_id, package_id, memory.now_ns)
+        return [row.grant_id for row in found]
+
+    assert behind(single) == [single]
+    assert len(behind(None, package_id)) == 2
+    assert behind(None) == behind("none") == behind(None, "none") == []
+    with memory.store.write() as writer:
+        tables: list[Any] = [GrantRow, PackageRow]
+        for table in tables:
+            writer.change(table, [table.revoked_at_ns.to(1), table.reason.to("owner")])
+    assert behind(single) == behind(None, package_id) == []

@@ -63,6 +63,27 @@ def test_what_holds_a_part_is_nearer_than_what_differs_in_letters() -> None:
     assert nearest(["rewe"], {"rewwe": 1, "rewwwe": 1, "rwe": 1}) == ["rewwe", "rwe"]
 
 
+@pytest.mark.parametrize(
+    ("sought", "edits", "is_near"),
+    [
+        ("ab", 1, False),
+        ("abc", 1, True),
+        ("abcde", 1, True),
+        ("abcde", 2, False),
+        ("abcdef", 2, True),
+        ("abcdefgh", 2, True),
+        ("abcdefghi", 2, True),
+        ("abcdefghi", 3, False),
+        ("abcdefghijklmnop", 3, False),
+    ],
+)
+def test_a_third_of_the_letters_may_differ_and_two_at_most(
+    sought: str, edits: int, is_near: bool
+) -> None:
+    value = "z" * edits + sought[edits:]
+    assert nearest([sought], {value: 1}) == ([value] if is_near else [])
+
+
 def test_where_there_are_few_all_are_named_the_frequent_first() -> None:
     assert few({"in": 2, "out": 7}) == ["out", "in"]
     assert few({str(number): 1 for number in range(MAX_NEAR + 1)}) == []

@@ -13,9 +13,13 @@ from pdpp_kernel.errors import QueryTimeout
 from pdpp_kernel.values import COMPARED_CODE_POINTS, ValueKind, instant_ns
 from personal_server.domain.grant import TimeConstraint
 from personal_server.enforcement.plans import AggregatePlan
-from personal_server.storage.sql.source_tables import all_sources
+from personal_server.storage.sql.compiler import Statement
+from personal_server.storage.sql.driver import Line
+from personal_server.storage.sql.snapshot import SqlSnapshot
+from personal_server.storage.sql.source_tables import SourceTables, all_sources
 from personal_server.storage.sql.store import SqlRecordStore
 from personal_server.storage.sqlite.database import SqliteDatabase
+from server.tests.storage.conftest import sqlite_store
 from server.tests.storage.sqlite.work import Work, counted_store, work_of
 from server.tests.storage.worlds import furnish, note, scope, write
 
@@ -83,3 +87,31 @@ def test_pairs_of_two_long_lists_end_in_time_and_one_list_may_be_as_long(tmp_pat
             with pytest.raises(QueryTimeout) as refused:
                 snapshot.aggregate(both)
     assert refused.value.members == {"retry_after_seconds": 1}
+
+
+def test_labels_are_looked_for_of_the_groups_that_are_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of strings among these alone; of other values among all."""
+    by_mood = Grouping("mood", ValueKind.STRING, label_field="title")
+    by_words = Grouping("words", ValueKind.INTEGER, label_field="title")
+    asked: list[tuple[object, ...]] = []
+    read = SqlSnapshot.lines
+
+    def noted(reader: SqlSnapshot, source: SourceTables, statement: Statement) -> list[Line]:
+        asked.append(statement.params)
+        return read(reader, source, statement)
+
+    monkeypatch.setattr(SqlSnapshot, "lines", noted)
+    with sqlite_store(tmp_path) as store:
+        furnish(store, "cin_a")
+        moods = ("calm", "calm", "glad", "dull")
+        notes = [note(f"n{n}", mood=mood, words=n, title="T") for n, mood in enumerate(moods)]
+        write(store, "cin_a", notes)
+        for grouping, shown in ((by_mood, ('["calm"]',)), (by_words, ())):
+            asked.clear()
+            plan = AggregatePlan((scope(),), Metric.COUNT, groupings=(grouping,), limit=1)
+            with store.snapshot() as snapshot:
+                [group] = snapshot.aggregate(plan).groups
+            assert group.labels == ("T",)
+            assert asked[-1] == shown

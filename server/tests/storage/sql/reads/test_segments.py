@@ -13,7 +13,7 @@ import pytest
 
 from pdpp_kernel.aggregations import Granularity, Metric
 from pdpp_kernel.criteria import Grouping, GroupOrder, WholeDays
-from pdpp_kernel.values import ValueKind, instant_ns
+from pdpp_kernel.values import COMPARED_CODE_POINTS, ValueKind, instant_ns
 from personal_server.enforcement.plans import AggregatePlan
 from personal_server.storage.calendar import FINE_UNITS
 from personal_server.storage.sql.reads import segments
@@ -250,3 +250,32 @@ def test_crowded_buckets_are_ranges_of_the_index(
             assert parts(0) == parts(most or 0) == 2
             buckets = {Granularity.DAY: 3, Granularity.WEEK: 2}.get(granularity, 1)
             assert parts(most + 1 if most else 9999) == 1 + buckets
+
+
+@pytest.mark.parametrize(
+    ("field", "kind", "found", "asked"),
+    [
+        ("mood", ValueKind.STRING, ["m" * (COMPARED_CODE_POINTS - 1)], ["column"]),
+        ("mood", ValueKind.STRING, ["a", "m" * COMPARED_CODE_POINTS], ["column", "whole"]),
+        ("words", ValueKind.INTEGER, ["m" * COMPARED_CODE_POINTS], ["column"]),
+        ("body", ValueKind.STRING, ["m" * COMPARED_CODE_POINTS], ["text"]),
+        ("mood", ValueKind.INTEGER, [7], ["text"]),
+    ],
+)
+def test_whole_strings_are_looked_for_where_a_column_cuts_one(
+    stores: Stores, field: str, kind: ValueKind, found: list[Any], asked: list[str]
+) -> None:
+    with stores[1].snapshot() as snapshot:
+        [scoped] = snapshot.places([scope()])
+        compiler, statements = scoped.compiler, list[str]()
+
+        def ask(sql: str) -> list[tuple[Any, ...]]:
+            statements.append(sql)
+            return [(value, 1) for value in found]
+
+        assert segments.whole_lines(scoped, field, kind, ask) == [(value, 1) for value in found]
+        column = compiler.layout.column(field)
+        spelled = {compiler.in_text(field, kind): "text"}
+        if column is not None:
+            spelled |= {f"r.{column.name}": "column", compiler.whole_string(column): "whole"}
+        assert [spelled[sql] for sql in statements] == asked

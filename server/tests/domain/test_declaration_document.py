@@ -429,3 +429,10 @@ def test_a_document_has_at_most_128_levels(depth: int, is_one: bool) -> None:
 def test_the_digest_is_of_the_shortest_text() -> None:
     digest = hashlib.sha256(b'{"a":[1,"\xc3\xa9"]}').hexdigest()
     assert digest_of({"a": [1, "é"]}) == f"sha256:{digest}"
+
+
+def test_a_preset_may_be_of_a_time() -> None:
+    document = journal()
+    of_a_time = {"since": "2026-01-01T00:00:00Z", "until": "2026-02-01T00:00:00Z"}
+    document["selection_presets"][0]["streams"][0]["time_range"] = of_a_time
+    assert parse_declaration(document).kept == ()

@@ -107,6 +107,7 @@ def given(store: RecordStore, planted: set[tuple[str, str, str]], *addresses: st
         (source,) = [one for one in authority.sources if one.stream == PERSONS]
         disclosed = [Disclosed(source, source.fields, len(keys), tuple(keys))]
         behind = planted_behind(snapshot, disclosed, planted)
+    assert {found.record_count for found in behind} <= {0}  # told as without a record
     return [(found.source.connection_id, found.fields, found.keys) for found in behind]
 
 

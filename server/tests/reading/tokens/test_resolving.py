@@ -310,3 +310,19 @@ def test_uses_are_noted_in_memory_and_a_first_one_is_written_before_the_others()
     assert written()[known.token_hash] == NOW + 5
     uses.flush()
     assert written()[known.token_hash] == NOW + 7
+
+
+def test_each_holder_has_a_token_of_its_own() -> None:
+    holders = [
+        TokenHolder("cli_1"),
+        TokenHolder("cli_2"),
+        TokenHolder("cli_1", "grt_1"),
+        TokenHolder("cli_1", "grt_2"),
+        TokenHolder("cli_1", None, "gpkg_1"),
+        TokenHolder("cli_1", None, "gpkg_2"),
+    ]
+    made = [holder.token() for holder in holders]
+    assert len({row.token_hash for row in made}) == len(holders)
+    assert [holder.token() for holder in holders] == made
+    # what it is given for counts, not by which client
+    assert TokenHolder("cli_2", "grt_1").token().token_hash == made[2].token_hash

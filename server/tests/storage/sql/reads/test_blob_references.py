@@ -13,6 +13,10 @@ import pytest
 from pdpp_kernel.values import instant_ns
 from personal_server.domain.authority import TimeConstraint
 from personal_server.enforcement.plans import BlobPlan
+from personal_server.storage.sql.compiler import Statement
+from personal_server.storage.sql.driver import Line
+from personal_server.storage.sql.snapshot import SqlSnapshot
+from personal_server.storage.sql.source_tables import SourceTables
 from personal_server.storage.sql.store import SqlRecordStore
 from server.tests.storage.conftest import database_of
 from server.tests.storage.ports.asking import receive
@@ -64,7 +68,7 @@ SEEN: list[dict[str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize("seen", SEEN, ids=str)
+@pytest.mark.parametrize("seen", SEEN)
 def test_references_are_those_of_visible_records_and_granted_fields(
     stores: Stores, seen: dict[str, Any]
 ) -> None:
@@ -82,3 +86,24 @@ def test_a_reference_that_a_record_does_not_hold_is_none(store: SqlRecordStore) 
     seen = scope(stream=STREAM)
     with store.snapshot() as snapshot:
         assert [each.key for each in snapshot.blob(BlobPlan((seen,), blob))] == ["n0"]
+
+
+def test_records_that_are_picked_lead_to_their_references(
+    store: SqlRecordStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And elsewhere the references of the blob to their records."""
+    write(store, "cin_a", [note("n1")])
+    asked: list[str] = []
+    read = SqlSnapshot.lines
+
+    def noted(reader: SqlSnapshot, source: SourceTables, statement: Statement) -> list[Line]:
+        asked.append(statement.sql)
+        return read(reader, source, statement)
+
+    monkeypatch.setattr(SqlSnapshot, "lines", noted)
+    with store.snapshot() as snapshot:
+        for seen in SEEN[:4]:
+            asked.clear()
+            snapshot.blob(BlobPlan((scope("cin_a", STREAM, **seen),), BLOBS[0]))
+            is_picked = "resources" in seen or "only" in seen
+            assert ("FROM blob_references b" in asked[0]) is not is_picked

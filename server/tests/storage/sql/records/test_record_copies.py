@@ -34,7 +34,6 @@ class _Told:
         (PostgresDialect(), "r7", ["r7"]),
         (PostgresDialect(), "d7", ["d7"]),
     ],
-    ids=str,
 )
 def test_a_word_index_goes_with_what_is_posted(
     dialect: Dialect, name: str, tables: list[str]

@@ -18,6 +18,7 @@ from personal_server.enforcement.search import (
     named_sources,
     search_parts,
     searchable_fields,
+    without_time,
 )
 from server.tests.enforcement.mailbox import authority, mails, notes
 
@@ -128,3 +129,17 @@ def test_who_takes_part_is_decided_by_the_fields_that_are_searched() -> None:
         authority(mails()), (mails(),), SearchQuery("rain"), lambda source: source.fields[:0]
     )
     assert parts == ()
+
+
+def test_named_streams_without_time_are_told_each_and_others_together() -> None:
+    timeless = [notes(), notes(connection_id="cin_b"), mails("id")]
+    each = without_time(iter(timeless), ("notes",))
+    assert [(warning.connection_id, warning.detail) for warning in each] == [
+        ("cin_a", {"stream": "notes", "reason": "no_event_time"}),
+        ("cin_b", {"stream": "notes", "reason": "no_event_time"}),
+        ("cin_a", {"stream": "mails", "reason": "no_event_time"}),
+    ]
+    (together,) = without_time(iter(timeless), ())
+    assert together.code == "source_skipped_not_applicable"
+    assert together.detail == {"streams": ["mails", "notes"], "reason": "no_event_time"}
+    assert without_time([], ()) == []

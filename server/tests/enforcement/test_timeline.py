@@ -12,12 +12,7 @@ from pdpp_kernel.errors import PersonalServerError
 from pdpp_kernel.values import ValueKind
 from personal_server.domain.authority import ReadableSource
 from personal_server.enforcement.queries import ALWAYS, Times
-from personal_server.enforcement.timeline import (
-    list_conditions,
-    ranged_time,
-    time_field,
-    without_time,
-)
+from personal_server.enforcement.timeline import list_conditions, ranged_time, time_field
 from server.tests.enforcement.mailbox import MAILS, mails, notes
 
 
@@ -63,17 +58,3 @@ def test_a_range_says_of_which_time_it_is_where_the_records_tell_several() -> No
     lasting = {**MAILS.properties, "due": replace(MAILS.properties["due"], role="event-end")}
     until_due = replace(mails("id", "sent_at", "due"), declared=replace(MAILS, properties=lasting))
     assert ranged_time((until_due,), Times(5)) is None
-
-
-def test_named_streams_without_time_are_told_each_and_others_together() -> None:
-    timeless = [notes(), notes(connection_id="cin_b"), mails("id")]
-    each = without_time(iter(timeless), ("notes",))
-    assert [(warning.connection_id, warning.detail) for warning in each] == [
-        ("cin_a", {"stream": "notes", "reason": "no_event_time"}),
-        ("cin_b", {"stream": "notes", "reason": "no_event_time"}),
-        ("cin_a", {"stream": "mails", "reason": "no_event_time"}),
-    ]
-    (together,) = without_time(iter(timeless), ())
-    assert together.code == "source_skipped_not_applicable"
-    assert together.detail == {"streams": ["mails", "notes"], "reason": "no_event_time"}
-    assert without_time([], ()) == []

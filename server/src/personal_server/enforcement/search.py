@@ -21,13 +21,14 @@ from pdpp_kernel.errors import (
 from pdpp_kernel.texts import message
 from personal_server.domain.answer_warnings import Warning
 from personal_server.domain.authority import ReadableSource, ReadAuthority, TokenKind
+from personal_server.domain.envelope import MAX_NAMED_CONNECTIONS
 from personal_server.domain.search_words import parse_words
-from personal_server.domain.skipped_sources import MODE_NOT_AVAILABLE, skipped
+from personal_server.domain.skipped_sources import MODE_NOT_AVAILABLE, NO_EVENT_TIME, skipped
 from personal_server.enforcement.asked_times import conditions_in
 from personal_server.enforcement.conditions import conditions_on
 from personal_server.enforcement.queries import ALWAYS, SearchQuery
 from personal_server.enforcement.source_selection import stream_not_granted
-from personal_server.enforcement.timeline import time_field, without_time
+from personal_server.enforcement.timeline import time_field
 
 MAX_QUERY_CHARS = 1_024
 MAX_TERMS = 32
@@ -126,6 +127,26 @@ def skipped_on_line(
 ) -> list[Warning]:
     """What a time line says of the streams that it was asked for and does not show."""
     return absent_streams(selected, streams) + without_time(timeless, streams)
+
+
+def without_time(sources: Iterable[ReadableSource], named: tuple[str, ...]) -> list[Warning]:
+    """What is said of sources without a time: each of the named streams, else all in one."""
+    timeless = list(sources)
+    if named:
+        return [skipped(source, NO_EVENT_TIME) for source in timeless]
+    if not timeless:
+        return []
+    streams = sorted({source.stream for source in timeless})[:MAX_NAMED_CONNECTIONS]
+    return [
+        Warning(
+            "source_skipped_not_applicable",
+            (
+                "Left out, because this access includes no time of these streams: "
+                f"{', '.join(streams)}."
+            ),
+            detail={"streams": streams, "reason": NO_EVENT_TIME},
+        )
+    ]
 
 
 def _require_stream(authority: ReadAuthority, name: str) -> None:

@@ -7,17 +7,12 @@ Source: docs/contract/resource-server.md 7.9.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from pdpp_kernel.criteria import Condition
 from pdpp_kernel.declaration import Property
 from pdpp_kernel.errors import InvalidRequest
 from pdpp_kernel.texts import message
 from pdpp_kernel.values import TIMES
-from personal_server.domain.answer_warnings import Warning
 from personal_server.domain.authority import ReadableSource
-from personal_server.domain.envelope import MAX_NAMED_CONNECTIONS
-from personal_server.domain.skipped_sources import NO_EVENT_TIME, skipped
 from personal_server.enforcement.asked_times import conditions_in
 from personal_server.enforcement.queries import ALWAYS, Times
 
@@ -61,23 +56,3 @@ def ranged_time(sources: tuple[ReadableSource, ...], times: Times) -> str | None
     others = {each.name for each in declared.properties.values() if each.kind in TIMES}
     others -= {field.name, declared.event_end_field}
     return None if all(others.isdisjoint(each.fields) for each in sources) else field.name
-
-
-def without_time(sources: Iterable[ReadableSource], named: tuple[str, ...]) -> list[Warning]:
-    """What is said of sources without a time: each of the named streams, else all in one."""
-    timeless = list(sources)
-    if named:
-        return [skipped(source, NO_EVENT_TIME) for source in timeless]
-    if not timeless:
-        return []
-    streams = sorted({source.stream for source in timeless})[:MAX_NAMED_CONNECTIONS]
-    return [
-        Warning(
-            "source_skipped_not_applicable",
-            (
-                "Left out, because this access includes no time of these streams: "
-                f"{', '.join(streams)}."
-            ),
-            detail={"streams": streams, "reason": NO_EVENT_TIME},
-        )
-    ]

@@ -287,7 +287,7 @@ export type Warning = {
     [name: string]: unknown;
   };
 };
-export type WarningCode = "limit_clamped" | "deprecated_alias_used" | "source_skipped_not_applicable" | "source_unavailable" | "partial_results" | "budget_low" | "damaged_record" | "shown_as_occurrence" | "outside_time_constraint" | "limited_access" | "mixed_currencies" | "mixed_units" | "units_unknown" | "without_value" | "newer_missing";
+export type WarningCode = "limit_clamped" | "deprecated_alias_used" | "source_skipped_not_applicable" | "source_unavailable" | "partial_results" | "budget_low" | "damaged_record" | "shown_as_occurrence" | "first_times_only" | "outside_time_constraint" | "limited_access" | "mixed_currencies" | "mixed_units" | "units_unknown" | "without_value" | "newer_missing";
 export type EmptyAnswer = {
   reason: EmptyAnswerReason;
   collected_at?: string;

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -112,7 +113,7 @@ def test_a_source_that_cannot_be_filtered_is_left_out_until_none_can() -> None:
 
 def test_a_range_or_order_of_time_leaves_out_what_has_none() -> None:
     sources = (mails(), mails("id", "subject", connection_id="cin_b"))
-    left_out = [{"streams": ["mails"], "reason": "no_event_time"}]
+    left_out = [{"streams": ["mails"], "reason": "no_event_time", "partly": ["mails"]}]
     assert found(*sources, times=Times(5)) == (["cin_a"], left_out)
     assert found(*sources, sort=HitOrder.NEWEST) == (["cin_a"], left_out)
 
@@ -133,13 +134,26 @@ def test_who_takes_part_is_decided_by_the_fields_that_are_searched() -> None:
 
 def test_named_streams_without_time_are_told_each_and_others_together() -> None:
     timeless = [notes(), notes(connection_id="cin_b"), mails("id")]
-    each = without_time(iter(timeless), ("notes",))
+    each = without_time(iter(timeless), timeless, ("notes",))
     assert [(warning.connection_id, warning.detail) for warning in each] == [
         ("cin_a", {"stream": "notes", "reason": "no_event_time"}),
         ("cin_b", {"stream": "notes", "reason": "no_event_time"}),
         ("cin_a", {"stream": "mails", "reason": "no_event_time"}),
     ]
-    (together,) = without_time(iter(timeless), ())
+    (together,) = without_time(iter(timeless), timeless, ())
     assert together.code == "source_skipped_not_applicable"
     assert together.detail == {"streams": ["mails", "notes"], "reason": "no_event_time"}
-    assert without_time([], ()) == []
+    assert without_time([], timeless, ()) == []
+
+
+def test_streams_of_which_others_take_part_and_those_not_named_are_told() -> None:
+    timed, timeless = mails(connection_id="cin_b"), [mails("id"), notes()]
+    (told,) = without_time(timeless, [timed, *timeless], ())
+    detail = {"streams": ["mails", "notes"], "reason": "no_event_time", "partly": ["mails"]}
+    assert told.detail == detail
+    many = [
+        replace(notes(), declared=replace(notes().declared, name=f"s{n:02}")) for n in range(15)
+    ]
+    (told,) = without_time(many, many, ())
+    assert told.detail is not None
+    assert (len(told.detail["streams"]), told.detail["omitted"]) == (12, 3)

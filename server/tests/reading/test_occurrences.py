@@ -5,6 +5,8 @@ from __future__ import annotations
 import copy
 from typing import Any
 
+import pytest
+
 from personal_server.domain.declaration_document import parse_declaration
 from server.tests.resource_server.door import Door
 from server.tests.resource_server.journal import (
@@ -21,28 +23,30 @@ FIRST, SECOND, THIRD = (f"2026-01-0{day}T10:00:00Z" for day in (1, 2, 3))
 SLOT_FIELDS = ("id", "entry_id", "filename", "at")
 
 
-def declared() -> Any:
+def declared(time: str = "at") -> Any:
     raw = copy.deepcopy(JOURNAL_RAW)
     _, _, slots = raw["streams"]
     properties = slots["schema"]["properties"]
-    properties["at"] = {"type": "string", "format": "date-time", "x_pdpp_role": "event-time"}
+    properties[time] = {"type": "string", "format": "date-time", "x_pdpp_role": "event-time"}
     properties["entry_id"]["x_pdpp_role"] = "occurrence-of"
-    slots["query"]["range_filters"] = {"at": ["gte", "lt"]}
-    slots["cursor_field"] = "at"
+    slots["query"]["range_filters"] = {time: ["gte", "lt"]}
+    slots["cursor_field"] = time
     return parse_declaration(raw)
 
 
-def door_and_reader(*fields: str, keys: tuple[str, ...] | None = None) -> tuple[Door, Any]:
-    declaration, store = declared(), MemoryStore()
+def door_and_reader(
+    *fields: str, keys: tuple[str, ...] | None = None, time: str = "at"
+) -> tuple[Door, Any]:
+    declaration, store = declared(time), MemoryStore()
     store.put_declaration(declaration, b"{}", 1)
     store.add_connection(CONNECTIONS[0])
     entries = [
         {"id": key, "title": key, "created_at": at} for key, at in (("e1", FIRST), ("e2", SECOND))
     ]
     slots = [
-        {"id": "s1", "entry_id": "e1", "filename": "e1", "at": FIRST},
-        {"id": "s3", "entry_id": "e1", "filename": "e1", "at": THIRD},
-        {"id": "s4", "entry_id": "e2", "filename": "e2", "at": THIRD},
+        {"id": "s1", "entry_id": "e1", "filename": "e1", time: FIRST},
+        {"id": "s3", "entry_id": "e1", "filename": "e1", time: THIRD},
+        {"id": "s4", "entry_id": "e2", "filename": "e2", time: THIRD},
     ]
     write(store, DIARY, "entries", entries, declared=declaration)
     write(store, DIARY, "attachments", slots, declared=declaration)
@@ -106,3 +110,43 @@ def test_it_stands_itself_where_no_occurrence_of_it_may_be_seen() -> None:
     assert line("", "id", "filename", "at")[0] == ["e1", "s1", "e2", "s3", "s4"]
     assert line("&streams=entries")[0] == ["e1", "e2"]
     assert line("", *SLOT_FIELDS, keys=("s3",))[0] == ["e1", "e2", "s3"]
+
+
+TIMED = "filter%5Bcreated_at%5D%5Bgte%5D=2026-01-01T00:00:00Z"
+OF_SLOTS = {"stream": "entries"}
+
+
+def repeats(query: str, *fields: str, path: str = "records", time: str = "at") -> Any:
+    door, reader = door_and_reader(*fields, time=time)
+    warnings = door.get(f"/v1/streams/entries/{path}?{query}", reader).body["meta"]["warnings"]
+    return [each["detail"] for each in warnings if each["code"] == "first_times_only"]
+
+
+@pytest.mark.parametrize(
+    ("path", "query", "is_told"),
+    [
+        ("records", "since=2026-01-01", True),
+        ("records", TIMED, True),
+        ("records", "limit=2", False),
+        ("records", "filter%5Btitle%5D=e1", False),
+        ("aggregate", f"metric=count&{TIMED}", True),
+        ("aggregate", "metric=count&group_by_time=created_at&granularity=day", True),
+        ("aggregate", "metric=count", False),
+    ],
+)
+def test_a_range_of_what_repeats_says_where_each_time_stands(
+    path: str, query: str, *, is_told: bool
+) -> None:
+    assert repeats(query, path=path) == ([OF_SLOTS] if is_told else [])
+
+
+def test_nothing_is_said_of_times_that_the_access_does_not_have() -> None:
+    assert repeats(TIMED, "id", "filename", "at") == []
+
+
+def test_the_other_stream_is_offered_where_it_can_be_asked_the_same() -> None:
+    granted = ("id", "entry_id", "created_at")
+    offered = {**OF_SLOTS, "shown_in": "attachments"}
+    assert repeats(TIMED, *granted, time="created_at") == [offered]
+    others = f"{TIMED}&filter%5Btitle%5D=e1"
+    assert repeats(others, *granted, time="created_at") == [OF_SLOTS]

@@ -222,6 +222,10 @@ def _faces(
         calls = meant if len(face([], meant)) <= contract.SHORT_TEXT else []
     following = [*_next_calls(arguments, body, limit), *calls]
     following += unit_calls("aggregate", arguments, body, check_shape)
+    if warnings:
+        from pdpp_mcp_server.faces.occurrence_calls import occurrence_calls  # noqa: PLC0415 (few)
+
+        following += occurrence_calls("aggregate", arguments, body)
     structured: Json = {"next": [item.as_json() for item in following]}
     structured["warnings"] = warnings
     if near:

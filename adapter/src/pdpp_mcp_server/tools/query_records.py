@@ -121,7 +121,10 @@ def _render(call: ToolCall, arguments: Arguments, shown: ShownPage) -> Outcome:
     elif not following:
         following = meant_calls("query_records", arguments, page.body)
     if page.all_warnings:
+        from pdpp_mcp_server.faces.occurrence_calls import occurrence_calls  # noqa: PLC0415 (few)
+
         following = [*following, *unit_calls("query_records", arguments, page.body)]
+        following += occurrence_calls("query_records", arguments, page.body)
     units = unit_lines(page.body) if meta_of(page.body).get("units") else []
     stream = arguments.get("stream")
     line = [] if stream else [text.fact("timeline", arguments.get("order", "desc"))]

@@ -26,6 +26,7 @@ class Warning(WireObject, kw_only=False):
         "budget_low",
         "damaged_record",
         "shown_as_occurrence",
+        "first_times_only",
         "outside_time_constraint",
         "limited_access",
         OfValues,

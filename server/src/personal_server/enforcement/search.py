@@ -87,7 +87,7 @@ def search_parts(
         _filtered(named, query, [])  # a filter is no less wrong where nothing is searched
     if query.times != ALWAYS or query.sort is not HitOrder.RELEVANCE:
         timeless = [source for source in taking_part if time_field(source) is None]
-        warnings += without_time(timeless, query.streams)
+        warnings += without_time(timeless, taking_part, query.streams)
         taking_part = tuple(source for source in taking_part if source not in timeless)
     if not taking_part:
         return (), tuple(warnings)
@@ -126,25 +126,37 @@ def skipped_on_line(
     selected: Sources, timeless: Iterable[ReadableSource], streams: tuple[str, ...]
 ) -> list[Warning]:
     """What a time line says of the streams that it was asked for and does not show."""
-    return absent_streams(selected, streams) + without_time(timeless, streams)
+    return absent_streams(selected, streams) + without_time(timeless, selected, streams)
 
 
-def without_time(sources: Iterable[ReadableSource], named: tuple[str, ...]) -> list[Warning]:
-    """What is said of sources without a time: each of the named streams, else all in one."""
+def without_time(
+    sources: Iterable[ReadableSource], others: Iterable[ReadableSource], named: tuple[str, ...]
+) -> list[Warning]:
+    """What is said of sources without a time: each of the named streams, else all in one.
+
+    Shapes: `others` are all that were looked at, among them those that have a time.
+    """
     timeless = list(sources)
     if named:
         return [skipped(source, NO_EVENT_TIME) for source in timeless]
     if not timeless:
         return []
-    streams = sorted({source.stream for source in timeless})[:MAX_NAMED_CONNECTIONS]
+    names = sorted({source.stream for source in timeless})
+    streams = names[:MAX_NAMED_CONNECTIONS]
+    shown = {source.stream for source in others if source not in timeless}
+    partly = [name for name in streams if name in shown]
+    told = [f"{name} (of some accounts)" if name in shown else name for name in streams]
+    omitted = len(names) - len(streams)
+    more = f" and {omitted} more" if omitted else ""
+    also = ({"partly": partly} if partly else {}) | ({"omitted": omitted} if omitted else {})
     return [
         Warning(
             "source_skipped_not_applicable",
             (
                 "Left out, because this access includes no time of these streams: "
-                f"{', '.join(streams)}."
+                f"{', '.join(told)}{more}."
             ),
-            detail={"streams": streams, "reason": NO_EVENT_TIME},
+            detail={"streams": streams, "reason": NO_EVENT_TIME} | also,
         )
     ]
 

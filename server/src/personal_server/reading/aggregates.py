@@ -41,6 +41,7 @@ from personal_server.enforcement.search import searchable_fields
 from personal_server.reading.empty_answers import Emptiness, explain_empty
 from personal_server.reading.freshness import least_fresh
 from personal_server.reading.missing_values import without_value
+from personal_server.reading.occurrences import first_times_only
 from personal_server.reading.pace import leaves_at
 from personal_server.reading.ports import ReadPorts
 from personal_server.reading.records import unavailable_meta
@@ -125,6 +126,7 @@ def read_aggregate(
             *read.warnings,
             *units.warnings,
             *without_value(read.sources, read.plan.conditions),
+            *first_times_only(authority, read.sources, _named_fields(read.plan)),
         ),
         meta=meta | emptiness.meta,
         disclosed=[
@@ -138,6 +140,13 @@ def read_aggregate(
         if read.plan.words
         else None,
     )
+
+
+def _named_fields(plan: AggregatePlan) -> set[str]:
+    """The fields that a request names."""
+    grouped = (each.field for each in plan.groupings)
+    named = {plan.field, *grouped, *(each.field for each in plan.conditions)}
+    return {name for name in named if name is not None}
 
 
 def _aggregation(

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
 from pdpp_kernel.record import JsonObject, RecordPlace
 from pdpp_kernel.values import event_instant_ns
 from personal_server.domain.answer_warnings import Warning
-from personal_server.domain.authority import ReadableSource
+from personal_server.domain.authority import ReadableSource, ReadAuthority
 from personal_server.enforcement.authorized_reads import AuthorizedRead, occurrences_plan
 from personal_server.enforcement.plans import TimelinePlan
 from personal_server.enforcement.ranking import Ranked, place_of
@@ -123,6 +124,32 @@ def _repeated(
 def _begins(data: JsonObject, timed: TimedScope) -> int | None:
     name, kind = timed.order.field, timed.order.kind
     return None if name is None or kind is None else event_instant_ns(data.get(name), kind)
+
+
+def first_times_only(
+    authority: ReadAuthority, sources: Sequence[ReadableSource], asked: AbstractSet[str]
+) -> Iterator[Warning]:
+    """That records of the asked time stand at their first time alone, and which stream has all.
+
+    Shapes: `asked` are the fields that the request names; the same can be asked of the other stream
+        (`shown_in`) where it grants them all.
+    """
+    told = set[tuple[str, str]]()
+    for source in sources:
+        if source.declared.event_time_field not in asked:
+            continue
+        for other in authority.sources:
+            pair = source.stream, other.stream
+            if pair in told or occurrences_plan(source, other, ()) is None:
+                continue
+            told.add(pair)
+            has_all = asked <= set(other.fields)
+            yield Warning(
+                "first_times_only",
+                f"Of what repeats, '{source.stream}' has the first time only; "
+                f"'{other.stream}' has every time.",
+                detail={"stream": source.stream} | ({"shown_in": other.stream} if has_all else {}),
+            )
 
 
 def _told(folded: tuple[tuple[str, str], int]) -> Warning:

@@ -71,6 +71,11 @@ def read_records(
     if (ranged := ranged_time(read.sources, query.times)) is not None:
         meta["ranged_by"] = ranged
     beside, warnings = list[Disclosed](), read.warnings
+    if read.plan.conditions and read.sources[0].declared.event_time_field:
+        from personal_server.reading.occurrences import first_times_only  # noqa: PLC0415 (few reads)
+
+        asked = {each.field for each in read.plan.conditions}
+        warnings = (*warnings, *first_times_only(authority, read.sources, asked))
     if page.rows and (read.sources[0].declared.measured or read.plan.conditions):
         from personal_server.reading.units import notes_on_page  # noqa: PLC0415 (few reads)
 

@@ -182,7 +182,7 @@ class Stand:
     """One server, and whoever listens to it."""
 
     real: Real
-    listeners: ListenerPlaces = field(default_factory=lambda: ListenerPlaces(most_of_token=2))
+    listeners: ListenerPlaces = field(default_factory=lambda: ListenerPlaces(most_of_access=2))
 
     @asynccontextmanager
     async def client(self, mode: Any, **told: Any) -> AsyncGenerator[Client]:

@@ -38,7 +38,7 @@ from pdpp_mcp_server.sdk_results import resource_error
 SUBSCRIPTION = "subscription"
 """What the reads of a listener say that they are for."""
 MOST_URIS = 32
-MOST_OF_TOKEN = 8
+MOST_OF_ACCESS = 8
 MOST_LISTENERS = 128
 ENDED_ACCESS = (GrantRevoked, GrantExpired, GrantInvalid, InvalidToken)
 
@@ -49,9 +49,9 @@ OpenPort = Callable[[], Awaitable[RsPort]]
 
 @dataclass(slots=True)
 class ListenerPlaces:
-    """The bound on who listens at once: of one token, and in all."""
+    """The bound on who listens at once: of one access, and in all."""
 
-    most_of_token: int = MOST_OF_TOKEN
+    most_of_access: int = MOST_OF_ACCESS
     most: int = MOST_LISTENERS
     _held: Counter[Hashable] = field(default_factory=Counter[Hashable])
 
@@ -73,7 +73,7 @@ class ListenerPlaces:
                 del self._held[holder]
 
     def _check_room(self, holder: Hashable, uri: str) -> None:
-        if self._held[holder] >= self.most_of_token or self._held.total() >= self.most:
+        if self._held[holder] >= self.most_of_access or self._held.total() >= self.most:
             raise too_many(uri, "As many listen already as may. End one, or read again later.")
 
 
@@ -108,8 +108,8 @@ async def tell(follower: Follower, open_port: OpenPort, pace: Pace, publish: Pub
 class Listening:
     """`subscriptions/listen`: one call is one stream of notifications.
 
-    Shapes: `source_of` knows, of a Starlette request (None on stdio), whose token it has and how
-        its ports are opened; `pace_of` opens a pace.
+    Shapes: `source_of` knows, of a Starlette request (None on stdio), by which access it came and
+        how its ports are opened; `pace_of` opens a pace.
     """
 
     source_of: Callable[[Any], tuple[Hashable, OpenPort]]

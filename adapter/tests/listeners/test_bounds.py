@@ -91,8 +91,8 @@ async def test_nobody_begins_to_listen_without_an_access() -> None:
     assert refused.value.data["error"]["code"] == "invalid_token"
 
 
-async def test_so_many_listen_of_one_token_and_in_all() -> None:
-    places = ListenerPlaces(most_of_token=1, most=2)
+async def test_so_many_listen_by_one_access_and_in_all() -> None:
+    places = ListenerPlaces(most_of_access=1, most=2)
     with places.place("a", GRANT_URI):
         with pytest.raises(MCPError), places.place("a", GRANT_URI):
             pass

@@ -41,7 +41,8 @@ def listening_of(declared: SessionsDeclaration) -> Listening | None:
                 replace(credential, tool=SUBSCRIPTION, request_id=request_id, state=admitted.state)
             )
 
-        return credential.token, open_again
+        # an access has a new token with each renewal, and those of before last for an hour
+        return credential.grant_id or credential.token, open_again
 
     return Listening(source_of, declared.bell.pace)
 

@@ -468,3 +468,16 @@ def test_with_deletions_kept_what_is_deleted_in_the_account_stays(
     book.delete("people/card-0.vcf")
     assert [by_itself(fed).records_deleted for _ in range(3)] == [0, 0, 0]
     assert fed.held() == {"contacts": 2}
+
+
+def test_more_items_than_an_account_has_end_the_run_before_they_are_kept(
+    calendar: DavServer, feed_of: FeedOf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run holds a line for each: a server that lies may not have it hold them without end."""
+    monkeypatch.setattr(dav_runs, "MOST_ITEMS", 3)
+    for number in range(4):
+        calendar.put(f"work/event-{number}.ics", an_event(number))
+    fed = feed_of(calendar.place(CALENDARS), PASSWORD)
+    assert fed.run().code == "dav_misbehaves"
+    assert fed.held() == {}
+    assert len(feed_store(fed.stores).feed_items(fed.feed_id)) <= 3

@@ -8,7 +8,7 @@ from typing import cast
 
 from pdpp_sources.dav.dav_changes import CollectionState, changes
 from pdpp_sources.dav.dav_discovery import DavCollection
-from pdpp_sources.dav.dav_messages import KnownCollection
+from pdpp_sources.dav.dav_messages import LONGEST_MARK, KnownCollection
 from pdpp_sources.dav.dav_session import DavSession, NotAnswered
 from pdpp_sources.dav.multistatus import DAV, DavAnswer, DavProperty
 
@@ -119,3 +119,20 @@ def test_what_lies_elsewhere_is_named_and_not_fetched() -> None:
     assert not found.fetched
     assert len(found.foreign) == 2
     assert not found.gone
+
+
+def test_of_an_etag_without_end_no_more_is_kept_than_tells_it_from_others() -> None:
+    long = "e" * 8_000_000
+    known = KnownCollection(name="Work", ctag="c-1", token=None)
+
+    def marks(*etags: str) -> list[str | None]:
+        names = ("c.ics", "d.ics")
+        listing = [item(name, etag) for name, etag in zip(names, etags, strict=True)]
+        return [
+            e for _, e in changes(session(Server(listing)), state(known=known)).fetched.values()
+        ]
+
+    first, other = marks(long, f"{long}x")
+    assert first != other
+    assert max(len(first or ""), len(other or "")) <= LONGEST_MARK
+    assert marks(long, "W/1") == [first, "1"]

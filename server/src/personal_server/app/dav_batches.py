@@ -52,7 +52,8 @@ class DavBatch:
     @property
     def is_full(self) -> bool:
         """Whether it is read before more is fetched."""
-        return len(self.items) >= BATCH_ITEMS or self.size_bytes >= BATCH_BYTES
+        count = len(self.items) + len(self.refused)
+        return count >= BATCH_ITEMS or self.size_bytes >= BATCH_BYTES
 
     def add(self, item: ItemSeen) -> None:
         """Write one."""
@@ -83,9 +84,6 @@ def dav_batches(
                 batch = begun(each.name)
             case ItemSeen():
                 batch.add(each)
-                if batch.is_full:
-                    yield batch
-                    batch = begun(batch.name)
             case ItemRefused():
                 batch.refused.append(each)
             case ItemGone():
@@ -96,5 +94,8 @@ def dav_batches(
                 batch.end = each
             case DavEnd():
                 result.code = each.code
+        if batch.is_full:
+            yield batch
+            batch = begun(batch.name)
     yield batch
     shutil.rmtree(folder, ignore_errors=True)

@@ -16,7 +16,7 @@ from pathlib import Path
 import orjson
 
 from pdpp_sources.account_requests import AccountTrouble
-from pdpp_sources.dav.dav_messages import CollectionEnd, DavTask, ItemRefused
+from pdpp_sources.dav.dav_messages import MISBEHAVES, CollectionEnd, DavTask, ItemRefused
 from pdpp_sources.dav.dav_process import read_dav
 from personal_server.app.dav_batches import DavBatch, dav_batches
 from personal_server.app.dav_ledger import HOMES, KnownAccount
@@ -37,6 +37,8 @@ from personal_server.storage.ports.feed_stores import FeedStore
 
 USUAL_EVERY_SECONDS = 300
 FEW_GONE = 20
+MOST_ITEMS = 200_000
+"""Of an account: the ledger has a line for each, all of which a run holds."""
 EMPTIED, UNREAD = "account_emptied", "item_unread"
 
 
@@ -95,6 +97,8 @@ class DavRuns:
 
     def _take(self, feed: FeedRow, batch: DavBatch, known: KnownAccount, result: RunResult) -> None:
         """Import a batch, and write what became of its items.  Raises: FetchTrouble, PutOff."""
+        if len(known.items) + len(batch.items) + len(batch.refused) > MOST_ITEMS:
+            raise FetchTrouble(MISBEHAVES)
         read = self._import(feed, batch, known, result)
         lines: dict[str, FeedItemRow] = {}
         for path, mark in batch.items.items():

@@ -7,11 +7,12 @@ Source: docs/contract/feeds.md 12; RFC 6578.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from pdpp_sources.dav.dav_discovery import DavCollection
-from pdpp_sources.dav.dav_messages import KnownCollection
+from pdpp_sources.dav.dav_messages import LONGEST_MARK, KnownCollection
 from pdpp_sources.dav.dav_paths import item_path, shown_href
 from pdpp_sources.dav.dav_requests import propfind, sync_collection
 from pdpp_sources.dav.dav_session import DavSession, NotAnswered
@@ -151,10 +152,15 @@ def _note(
         return None
     found.gone.discard(path)
     etag = answer.text(_ETAG)
-    etag = etag.removeprefix("W/") if etag is not None else None
+    etag = _mark_of(etag.removeprefix("W/")) if etag is not None else None
     if etag is None or marks.get(path) != etag:
         found.fetched[path] = (answer.href, etag)
     return path
+
+
+def _mark_of(etag: str) -> str:
+    """An etag as it is kept, of each item: by its digest where it is longer than any honest one."""
+    return etag if len(etag) <= LONGEST_MARK else hashlib.sha256(etag.encode()).hexdigest()
 
 
 def _is_itself(href: str, collection: DavCollection) -> bool:

@@ -104,8 +104,8 @@ def _collection(answer: DavAnswer, url: str, path: str) -> DavCollection:
         url if url.endswith("/") else f"{url}/",
         path,
         (name or unquote(path.rstrip("/").rpartition("/")[2]))[:LONGEST_NAME],
-        answer.text(CTAG),
-        answer.text(f"{DAV}sync-token"),
+        answer.word(CTAG),
+        answer.word(f"{DAV}sync-token"),
         reports is None or _SYNC in reports.names,
     )
 

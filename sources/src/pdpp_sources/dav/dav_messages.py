@@ -6,7 +6,7 @@ The process is given a task, and says what it sees; between that it names reques
 
 from __future__ import annotations
 
-from typing import IO
+from typing import IO, Annotated
 
 import msgspec
 
@@ -15,7 +15,13 @@ from pdpp_sources.message_frames import receive_message
 
 LARGEST_ITEM_BYTES = 8 * 1024 * 1024
 _LARGEST_BYTES = 64 * 1024 * 1024
+LONGEST_MARK, LONGEST_WORD = 200, 4_000
+"""In characters, of an item, and of what is said of a collection: whoever asked keeps them."""
 MISBEHAVES = "dav_misbehaves"
+
+
+Mark = Annotated[str, msgspec.Meta(max_length=LONGEST_MARK)]
+Word = Annotated[str, msgspec.Meta(max_length=LONGEST_WORD)]
 
 
 class DavMessage(msgspec.Struct, array_like=True, tag=True):
@@ -25,7 +31,7 @@ class DavMessage(msgspec.Struct, array_like=True, tag=True):
 class DavHome(DavMessage):
     """Where the collections of an account are listed, or the one collection itself."""
 
-    url: str
+    url: Word
     is_collection: bool
 
 
@@ -60,36 +66,36 @@ class DavTask(DavMessage):
 class HomesSeen(DavMessage):
     """Where the collections of the account are listed."""
 
-    homes: list[DavHome]
+    homes: Annotated[list[DavHome], msgspec.Meta(max_length=200)]
 
 
 class CollectionSeen(DavMessage):
     """A collection, before its items."""
 
-    path: str
-    name: str
+    path: Word
+    name: Word
 
 
 class ItemSeen(DavMessage):
     """An item that is new or changed."""
 
-    path: str
-    mark: str
+    path: Word
+    mark: Mark
     content: bytes
 
 
 class ItemGone(DavMessage):
     """An item that was there."""
 
-    path: str
+    path: Word
 
 
 class ItemRefused(DavMessage):
     """An item that was not taken, and why."""
 
-    path: str
-    mark: str
-    code: str
+    path: Word
+    mark: Mark
+    code: Mark
 
 
 class CollectionEnd(DavMessage):
@@ -98,10 +104,10 @@ class CollectionEnd(DavMessage):
     Shapes: `listed` where all its items were compared, `was_read` where all were fetched.
     """
 
-    path: str
-    name: str
-    ctag: str | None
-    token: str | None
+    path: Word
+    name: Word
+    ctag: Word | None
+    token: Word | None
     is_honest: bool
     listed: bool
     was_read: bool
@@ -110,7 +116,7 @@ class CollectionEnd(DavMessage):
 class CollectionGone(DavMessage):
     """A collection that was there, before all its items as gone."""
 
-    path: str
+    path: Word
 
 
 class DavEnd(DavMessage):

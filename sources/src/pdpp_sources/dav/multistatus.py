@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass, field
 from xml.parsers import expat
 
-from pdpp_sources.dav.dav_messages import LARGEST_ITEM_BYTES
+from pdpp_sources.dav.dav_messages import LARGEST_ITEM_BYTES, LONGEST_WORD
 
 DAV = "DAV: "
 CALENDAR = "urn:ietf:params:xml:ns:caldav "
@@ -50,6 +50,10 @@ class DavAnswer:
         """The text of a property, if it has one."""
         found = self.properties.get(name)
         return (found.text.strip() or None) if found is not None else None
+
+    def word(self, name: str) -> str | None:
+        """The same of one that is kept; nothing where it is longer than any honest one."""
+        return _kept(self.text(name))
 
 
 class Multistatus:
@@ -124,7 +128,7 @@ class Multistatus:
         elif depth == _ANSWER_DEPTH and name == f"{DAV}response":
             self._end_of_answer()
         elif depth == _ANSWER_DEPTH and name == f"{DAV}sync-token":
-            self.token = text.strip() or None
+            self.token = _kept(text.strip() or None)
 
     def _end_of_part(self, name: str, text: str) -> None:
         if name == f"{DAV}href":
@@ -141,6 +145,10 @@ class Multistatus:
         if self._count > MOST_ANSWERS:
             raise XmlRefused
         self._answers.append(self._answer)
+
+
+def _kept(text: str | None) -> str | None:
+    return None if text is not None and len(text) > LONGEST_WORD else text
 
 
 def _refuse(*_: object) -> None:

@@ -18,6 +18,7 @@ from personal_server.storage.sql.care import feeds as stored_feeds
 from personal_server.storage.sql.care.feeds import SqlFeeds
 from server.tests.feeds.test_feed_states import NOW, a_feed
 from server.tests.storage.conftest import BY_DATABASE, Opened
+from server.tests.storage.worlds import furnish
 
 
 @pytest.fixture
@@ -114,3 +115,21 @@ def test_a_feed_that_was_removed_stays_removed(feeds: SqlFeeds) -> None:
     feeds.keep_feed_items("fee_1", [an_item("a")])
     feeds.keep_feed_run(a_run(1))
     assert (feeds.feed_items("fee_1"), feeds.feed_runs("fee_1", 9)) == ([], [])
+
+
+@BY_DATABASE
+def test_with_an_account_goes_what_its_feeds_say_of_its_records(
+    opened: Opened, tmp_path: Path
+) -> None:
+    with opened(tmp_path) as store:
+        feeds = SqlFeeds(cast(Any, store)._database, "owner")
+        furnish(store, "cin_a")
+        feeds.add_feed(a_feed(connection_ids=("cin_a", "cin_b")))
+        feeds.add_feed(
+            a_feed(feed_id="fee_2", name="Other", place="/other", connection_ids=("cin_b",))
+        )
+        feeds.keep_feed_items("fee_1", [an_item("secret.md", record_keys=("notes/secret",))])
+        feeds.keep_feed_items("fee_2", [an_item("b", feed_id="fee_2")])
+        store.erase_connection("cin_a", 9)
+        assert feeds.feed_items("fee_1") == []
+        assert [each.item for each in feeds.feed_items("fee_2")] == ["b"]

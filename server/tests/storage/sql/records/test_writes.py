@@ -16,11 +16,15 @@ from personal_server.domain.connection import Connection, ConnectionStatus
 from personal_server.domain.stored import Batch, RecordWrite, Rejection, ThreadMark, WriteOutcome
 from personal_server.enforcement.plans import RecordsPlan
 from personal_server.storage.authorization_rows import CanaryRow
+from personal_server.storage.feed_rows import FeedMailRow
+from personal_server.storage.sql.care.feed_mails import SqlFeedMails
+from personal_server.storage.sql.care.feeds import SqlFeeds
 from personal_server.storage.sql.records import writes
 from personal_server.storage.sql.records.blob_files import PREFIX
 from personal_server.storage.sql.records.written_rows import Prepared
 from personal_server.storage.sql.statements import insert, values_of
 from personal_server.storage.sql.store import SqlRecordStore
+from server.tests.feeds.test_feed_states import a_feed
 from server.tests.storage.conftest import database_of, sqlite_store
 from server.tests.storage.ports.asking import content_of, receive, search
 from server.tests.storage.worlds import NOTES_STREAM, furnish, note, scope, write
@@ -48,6 +52,23 @@ def test_an_erased_record_leaves_no_trace_in_the_files_when_that_is_finished(
         store.finish_erasures()
         assert traces(tmp_path) == []
         assert len(search(store, "rain").candidates) == 301
+
+
+def test_an_erased_account_leaves_no_trace_in_what_its_feed_took(tmp_path: Path) -> None:
+    """Keys of records and names of files are what notes and mails are called."""
+    with sqlite_store(tmp_path) as store:
+        furnish(store, "cin_a")
+        database = database_of(store)
+        SqlFeeds(database, "owner").add_feed(a_feed(connection_ids=("cin_a",)))
+        mail = FeedMailRow(
+            feed_id="fee_1", folder=MARKER, uid=1, copy_of=f"<{MARKER}>", record_key=MARKER
+        )
+        SqlFeedMails(database, "owner").keep_mails("fee_1", [mail])
+        store.finish_erasures()
+        assert traces(tmp_path) != []
+        store.erase_connection("cin_a", 9)
+        store.finish_erasures()
+        assert traces(tmp_path) == []
 
 
 def test_no_version_of_before_stays_of_an_erased_record(tmp_path: Path) -> None:

@@ -13,13 +13,13 @@ from pdpp_kernel.errors import InvalidState, NotFound
 from personal_server.storage.feed_rows import (
     FOLDER_KIND,
     FeedItemRow,
-    FeedMailRow,
     FeedRow,
     FeedRunRow,
 )
 from personal_server.storage.ports.feed_stores import FeedChange, FeedNote
 from personal_server.storage.sql.driver import Database, Session
 from personal_server.storage.sql.logs.authorization_transaction import SqlAuthorizationTransaction
+from personal_server.storage.sql.records.feed_ledgers import FORGET_LEDGER
 from personal_server.storage.sql.statements import (
     delete,
     insert,
@@ -36,14 +36,10 @@ _ITEMS = f"{select(FeedItemRow, FeedItemRow.feed_id)} ORDER BY {FeedItemRow.item
 _RUNS = f"{select(FeedRunRow, FeedRunRow.feed_id)} ORDER BY {FeedRunRow.began_at_ns} DESC LIMIT ?"
 _FORGET_ITEM = delete(FeedItemRow, FeedItemRow.feed_id, FeedItemRow.item)
 _FORGET_RUN = delete(FeedRunRow, FeedRunRow.feed_id, FeedRunRow.began_at_ns)
-_FORGET_LEDGER = (
-    delete(FeedItemRow, FeedItemRow.feed_id),
-    delete(FeedMailRow, FeedMailRow.feed_id),
-)
 _FORGET = (
     delete(FeedRow, FeedRow.feed_id),
     delete(FeedRunRow, FeedRunRow.feed_id),
-    *_FORGET_LEDGER,
+    *FORGET_LEDGER,
 )
 # The receipt that is one too old.
 _OLDEST = (
@@ -130,7 +126,7 @@ class SqlFeeds:
     def forget_ledger(self, feed_id: str) -> None:
         """With the mails of a mailbox."""
         with self._database.write() as session:
-            for forget in _FORGET_LEDGER:
+            for forget in FORGET_LEDGER:
                 session.run(forget, (self._subject_id, feed_id))
 
     def keep_feed_run(self, run: FeedRunRow) -> None:

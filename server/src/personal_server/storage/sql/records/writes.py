@@ -55,6 +55,7 @@ from personal_server.storage.sql.records.blobs import (
     forget_unreferenced,
     remove_unheld,
 )
+from personal_server.storage.sql.records.feed_ledgers import forget_ledgers_of
 from personal_server.storage.sql.records.passages import (
     embedded_fields,
     forget_all_passages,
@@ -335,6 +336,7 @@ class RecordsPart(StorePart):
         for statement in _ERASE_CONNECTION:
             session.run(statement, row_key)
         forget_lost_corrections(session, self.subject_id)
+        forget_ledgers_of(session, *row_key)
         return sum(source.records for source in sources), {blob_id for (blob_id,) in uploads}
 
     def _note_erasure(

@@ -14,6 +14,7 @@ from pdpp_mcp_server.contract import published_contract
 from pdpp_mcp_server.errors import ToolError
 from pdpp_mcp_server.faces.text import NOTICE
 from pdpp_mcp_server.handles import (
+    HANDLE_CHARS,
     BlobRef,
     RecordRef,
     WindowRef,
@@ -115,6 +116,7 @@ async def test_a_window_of_a_changed_field_is_stale() -> None:
         ("pdpp://stream/%252e%252e", "invalid_id"),
         ("pdpp://stream/100%25", "not_found"),
         ("pdpp://stream/unknown", "not_found"),
+        (f"pdpp://stream/{'s' * (HANDLE_CHARS + 1)}", "invalid_id"),
         ("pdpp://record/xyz", "invalid_id"),
         ("pdpp://blob/xyz", "invalid_id"),
     ],

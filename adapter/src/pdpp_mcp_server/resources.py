@@ -18,6 +18,7 @@ from pdpp_mcp_server.faces.record_identity import blob_url, record_url
 from pdpp_mcp_server.faces.text import NOTICE
 from pdpp_mcp_server.handles import (
     BLOB_PREFIX,
+    HANDLE_CHARS,
     RECORD_PREFIX,
     WINDOW_PREFIX,
     WindowRef,
@@ -142,7 +143,8 @@ def not_found() -> ToolError:
 
 
 def _only_segment(rest: str) -> str:
-    if not rest or any(char in "/?#" for char in rest):
+    # to decode one of megabytes takes seconds, before any limit of a grant is asked
+    if not 0 < len(rest) <= HANDLE_CHARS or any(char in "/?#" for char in rest):
         raise ToolError("invalid_id", "This URI is malformed.", param="uri")
     return rest
 

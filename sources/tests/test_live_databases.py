@@ -40,6 +40,9 @@ def test_only_databases_in_use_are_copied(tmp_path: Path) -> None:
         },
         tmp_path / "home",
     )
+    # links of a folder are read nowhere; within it, one that leads out refused all of the folder
+    for name in ("in use.db", "in use.db-wal"):
+        (home / name.replace("in use", "link")).symlink_to(home / name)
     (tmp_path / "copies").mkdir()
     copies = copies_of_live(home, tmp_path / "copies")
     assert sorted(Path(each).name for each in copies) == ["in use.db", "in use.db-wal"]

@@ -20,13 +20,14 @@ from typing import Any, Protocol
 
 import pytest
 
+from pdpp_sources.export_files import open_file
 from pdpp_sources.started_process import STARTS
 from personal_server.app.feed_imports import FOLDER, ImportCommand
 from personal_server.app.feeding import feed_engine, feed_store, stop_feeding
 from personal_server.app.stores import Stores, open_stores
 from personal_server.cli.feed_checks import FeedComparison, check_feed
 from personal_server.feeds import feed_engine as engine_module
-from personal_server.feeds import feed_ledger
+from personal_server.feeds import feed_ledger, feed_runs
 from personal_server.feeds.feed_engine import FeedEngine
 from personal_server.feeds.feed_runs import FolderRuns, RunResult
 from personal_server.feeds.fetched_batches import FetchedBatches, FetchTrouble
@@ -422,7 +423,8 @@ def test_of_several_items_the_slow_one_costs_itself_only(watch: Watch, tmp_path:
     store = feed_store(fed.stores)
     clock = iter(range(fed.stores.clock(), fed.stores.clock() + 10**15, 10**14))
     records = NoRecords()
-    runs = FolderRuns(store, importer, records, tmp_path / "staging", "1", lambda: next(clock))
+    staging = tmp_path / "staging"
+    runs = FolderRuns(store, importer, records, staging, "1", lambda: next(clock), open_file)
     runs.run(fed.feed, retries=False)  # they settle
     first = runs.run(fed.feed, retries=False)
     assert (first.code, first.needs_owner, first.rejected) == (TOO_SLOW, False, 0)
@@ -469,6 +471,48 @@ def test_a_link_in_the_place_of_the_folder_is_not_followed(
     report = importer(fed.feed_id, WantedImport([folder / "mail.mbox"], folder))
     assert report.get("imports", []) == []
     assert fed.held() == {}
+
+
+@pytest.mark.parametrize("trick", ["a folder on the way", "a link", "a pipe"])
+def test_what_took_the_place_of_a_mail_since_the_look_is_not_followed(
+    watch: Watch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, trick: str
+) -> None:
+    """Whoever may deliver to a maildir could have other files of its owner read as mails."""
+    private = mailbox.Maildir(tmp_path / "private")
+    box = mailbox.Maildir(tmp_path / "Maildir")
+    box.add(a_mail(0))
+    fed = watch(tmp_path / "Maildir")
+    settled(fed, monkeypatch)
+    feed_store(fed.stores).change_feed(
+        fed.feed_id, lambda feed: replace(feed, reached=time.time_ns() + SECOND)
+    )
+    new, seen = tmp_path / "Maildir" / "new", feed_runs.decide
+    for number in (1, 2):
+        box.add(a_mail(number))
+    names = sorted(each.name for each in new.iterdir())
+    for number, name in enumerate(names, 7):
+        (tmp_path / "private" / "new" / name).write_bytes(a_mail(number).as_bytes())
+    assert len(private) == len(names)
+
+    def swapping(*asked: Any) -> Any:
+        decision = seen(*asked)
+        if decision.taken and trick == "a folder on the way":
+            new.rename(tmp_path / "Maildir" / "before")
+            new.symlink_to(tmp_path / "private" / "new")
+        elif decision.taken:
+            (new / names[0]).unlink()
+            if trick == "a pipe":
+                os.mkfifo(new / names[0])
+            else:
+                (new / names[0]).symlink_to(tmp_path / "private" / "new" / names[0])
+        return decision
+
+    monkeypatch.setattr(feed_runs, "decide", swapping)
+    assert settled(fed, monkeypatch).code in (None, "export_not_recognized")
+    with fed.stores.records.snapshot() as snapshot:
+        (account,) = snapshot.connections()
+        rows = snapshot.export(account.connection_id, "messages")
+        assert {row.data["subject"] for row in rows} <= {f"Letter {number}" for number in range(3)}
 
 
 def a_vault(folder: Path, names: Iterable[str]) -> None:

@@ -7,7 +7,10 @@ folder, and which files these are.  No reader is imported here: the server asks 
 from __future__ import annotations
 
 import hashlib
+import os
+import stat
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import BinaryIO
@@ -26,11 +29,14 @@ ARCHIVES = (".zip", ".tgz", ".tar.gz")
 def open_file(path: Path, within: Path | None = None) -> BinaryIO:
     """A file to be read; `within` is the folder in which it must really lie.
 
-    The system says where what was opened lies, so no link leads out, whenever it was put there.
-    Raises: OSError; PermissionError for what lies elsewhere.
+    The system tells what was opened, and where that lies, whenever a link or pipe was put there.
+    Raises: OSError; PermissionError for what lies elsewhere, or is no file.
     """
-    stream = path.open("rb", buffering=BUFFER_BYTES // 4)
-    if within is not None and not real_place(stream).is_relative_to(within):
+    stream = open(  # noqa: SIM115
+        path, "rb", BUFFER_BYTES // 4, opener=lambda at, flags: os.open(at, flags | os.O_NONBLOCK)
+    )
+    is_file = stat.S_ISREG(os.fstat(stream.fileno()).st_mode)
+    if not is_file or (within is not None and not real_place(stream).is_relative_to(within)):
         stream.close()
         raise PermissionError
     return stream
@@ -44,22 +50,19 @@ def is_too_deep(folder: str, top: Path) -> bool:
 def file_facts(parts: Sequence[Path], files: int, total_bytes: int) -> Data:
     """What identifies the files of an export; a digest where it is one file."""
     path = parts[0]
-    facts: Data = {"name": name_of_parts(parts), "files": files}
-    if path.is_dir() or len(parts) > 1:
-        return facts | {"size_bytes": total_bytes}
-    try:
-        stated = path.stat()
-        digest = _sha256(path, stated.st_size, stated.st_mtime_ns)
-    except OSError:  # moved away meanwhile; what it held is stored
-        return facts | {"size_bytes": total_bytes}
-    return facts | {"size_bytes": stated.st_size, "sha256": digest}
+    facts: Data = {"name": name_of_parts(parts), "files": files, "size_bytes": total_bytes}
+    with suppress(OSError):  # moved away meanwhile; what it held is stored
+        if len(parts) == 1 and not path.is_dir():
+            stated = path.stat()
+            facts["sha256"] = _sha256(path, stated.st_size, stated.st_mtime_ns)
+            facts["size_bytes"] = stated.st_size
+    return facts
 
 
 def name_of_parts(parts: Sequence[Path]) -> str:
     """What a report calls an export, however many archives it was cut into."""
-    if len(parts) == 1:
-        return parts[0].name
-    return f"{parts[0].name} to {parts[-1].name} ({len(parts)} parts)"
+    first, last = parts[0].name, parts[-1].name
+    return first if len(parts) == 1 else f"{first} to {last} ({len(parts)} parts)"
 
 
 @lru_cache(maxsize=4)

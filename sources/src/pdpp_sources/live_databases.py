@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import stat
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -52,22 +51,21 @@ def _live(path: Path) -> Iterator[Path]:
         for name in sorted(listed):
             if any(name + ending in listed for ending in BESIDE):
                 file = Path(folder, name)
-                if len(_files_of(file)) > 1:
+                # of a folder no link is read
+                if not file.is_symlink() and len(_files_of(file)) > 1:
                     yield file
 
 
 def _files_of(database: Path) -> list[Path]:
     """A database with what lies beside it; nothing if it is none."""
     try:
-        if not stat.S_ISREG(database.stat().st_mode):
-            return []
-        with database.open("rb") as stream:
+        with open_file(database) as stream:
             if stream.read(len(SQLITE)) != SQLITE:
                 return []
     except OSError:
         return []
     files = (Path(f"{database}{ending}") for ending in BESIDE)
-    return [database, *(file for file in files if file.is_file())]
+    return [database, *(file for file in files if file.is_file() and not file.is_symlink())]
 
 
 def _steady(database: Path, folder: Path, within: Path | None) -> list[Path]:
@@ -98,8 +96,7 @@ def _steady(database: Path, folder: Path, within: Path | None) -> list[Path]:
 
 
 def _stamp(files: list[Path]) -> Stamp:
-    stats = [file.stat() for file in files]
-    return tuple((stat.st_size, stat.st_mtime_ns) for stat in stats)
+    return tuple((each.st_size, each.st_mtime_ns) for each in (file.stat() for file in files))
 
 
 def _check_room(size_bytes: int, folder: Path) -> None:

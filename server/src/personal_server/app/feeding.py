@@ -16,6 +16,7 @@ from importlib.metadata import version
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from pdpp_sources.export_files import open_file
 from pdpp_sources.reader_process import WORKER as READER
 from pdpp_sources.started_process import STARTS
 from personal_server.app import mailbox_watches
@@ -64,6 +65,7 @@ def feed_engine(settings: Settings, stores: Stores, importer: ImportCommand) -> 
         settings.data_dir / FOLDER,
         version("pdpp-sources"),
         stores.clock,
+        open_file,
     )
     holder = f"{socket.gethostname()}:{os.getpid()}:{stores.random_bytes(4).hex()}"
     waits = FeedWaits()

@@ -23,6 +23,8 @@ class ListedRecords:
     def note(self, record: SourceRecord) -> None:
         """Remember that it was read."""
         key = canonical_key([record.data["id"]])
+        if "\n" in key:  # no record has such a key, and behind it another name could stand
+            return
         self._streams.setdefault(record.stream, set()).add(key)
         self._waiting.append(f"{self._account}/{record.stream}/{key}\n")
 

@@ -5,11 +5,12 @@ Source: docs/contract/feeds.md 5 and 6.
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, BinaryIO, Protocol
 
 from pdpp_kernel.system.open_files import is_being_written
 from personal_server.feeds.feed_ledger import (
@@ -89,7 +90,8 @@ class RunResult:
 class FolderRuns:
     """Runs feeds of folders.
 
-    Shapes: `staging` is a folder of the server's own, for the new files of a maildir.
+    Shapes: `staging` is a folder of the server's own, for the new files of a maildir, each opened
+        by `open_file` with the folder that it must lie in.
     """
 
     store: FeedStore
@@ -98,6 +100,7 @@ class FolderRuns:
     staging: Path
     reader: str
     clock: Callable[[], int]
+    open_file: Callable[[Path, Path], BinaryIO]
 
     def run(self, feed: FeedRow, *, retries: bool) -> RunResult:
         """Look, import, keep the ledger.  Raises: PutOff; what is stored by then is kept."""
@@ -198,9 +201,12 @@ class FolderRuns:
     ) -> tuple[Mapping[str, Any], ImportedItems]:
         """What an import says, and what that means for each item; its records are counted."""
         folder = Path(feed.place)
+        staged = None
         if result.reached_ns is not None and look.fresh and not look.has_more:
             staged = self.staging / feed.feed_id / folder.name
-            paths, within = {WHOLE: _stage(folder, look.fresh, staged)}, self.staging.resolve()
+            staged = _stage(self.open_file, folder, look.fresh, staged)
+        if staged is not None:
+            paths, within = {WHOLE: staged}, self.staging.resolve()
         else:
             paths = {e.name: folder if e.name == WHOLE else folder / e.name for e in taken}
             within = folder
@@ -264,14 +270,25 @@ def _tell(result: RunResult, look: FolderLook, decision: Decision) -> None:
     result.gone, result.settling = decision.gone, decision.settling
 
 
-def _stage(folder: Path, fresh: Sequence[str], staged: Path) -> Path:
-    """Copies of the new files of a maildir, under the names they have there."""
+def _stage(
+    open_file: Callable[[Path, Path], BinaryIO], folder: Path, fresh: Sequence[str], staged: Path
+) -> Path | None:
+    """Copies of the new files of a maildir, under the names they have there.
+
+    None where one cannot be read, or is a link or pipe by now, or in a folder that is: then all of
+    the maildir is read, which tells of it.
+    """
     shutil.rmtree(staged, ignore_errors=True)
     for path in fresh:
         target = staged / path
         target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         try:
-            shutil.copy2(folder / path, target, follow_symlinks=False)
+            with open_file(folder / path, folder) as mail, target.open("xb") as copy:
+                shutil.copyfileobj(mail, copy)
+                stated = os.fstat(mail.fileno())
+            os.utime(target, ns=(stated.st_atime_ns, stated.st_mtime_ns))
         except FileNotFoundError:  # read meanwhile, so it has another name: the next run sees it
             continue
+        except OSError:
+            return None
     return staged

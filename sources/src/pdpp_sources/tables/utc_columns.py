@@ -1,7 +1,8 @@
 """Columns whose times are UTC though no cell says so: their name says it, or their export does.
 
 Source: the descriptions that the platforms send with their exports, and readers of them: Spotify
-("endTime: date and time of when the stream ended in UTC"), Netflix ("UTC"), Discord, Last.fm.
+("endTime: date and time of when the stream ended in UTC"), Netflix ("UTC"), Discord, Last.fm; of
+Strava its exports, where a workout's file begins at that time in UTC.
 """
 
 from __future__ import annotations
@@ -21,6 +22,9 @@ _EXPORTS: tuple[tuple[str, frozenset[str]], ...] = (
     ("Utc Timestamp", frozenset({"Profile Name", "Device"})),
     ("Timestamp", frozenset({"ID", "Contents", "Attachments"})),
     ("addedDate", frozenset({"trackUri"})),
+    ("Activity Date", frozenset({"Activity ID", "Activity Type", "Filename"})),
+    ("Aktivitätsdatum", frozenset({"Aktivitäts-ID", "Aktivitätsart", "Dateiname"})),
+    ("date", frozenset({"id", "elapsed_time", "commute", "gear", "filename"})),
 )
 
 

@@ -345,7 +345,7 @@ def _message_data(headers: Headers, body: Body, record_id: str, mailbox: str) ->
         **labels_data(labels),
         "mailbox": or_none(printable(mailbox)),
         "list_id": or_none(headers.text("list-id")),
-        "is_reply": bool(answered or references),
+        "is_reply": bool(answered or references or headers.text("in-reply-to")),
         "attachment_count": len(body.attachments),
         "internet_message_id": own_id,
         "in_reply_to": answered[0] if answered else None,

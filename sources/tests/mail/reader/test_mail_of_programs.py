@@ -161,3 +161,20 @@ def test_a_forwarded_mail_with_a_header_no_library_writes_is_attached(tmp_path: 
     kind = "Subject: n\nContent-Type: message/rfc822\n\n"
     (found,) = mails(tmp_path, f"{HEAD}{kind}Subject: a\rb\n\nWords\n")
     assert found["attachment_count"] == 1
+
+
+@pytest.mark.parametrize(
+    ("answered", "is_reply"),
+    [
+        ('In-Reply-To: Your message of "Thu, 01 Aug 2002 17:15:27 BST."\n', True),
+        ("In-Reply-To: <Pine.LNX.4.33.0209@hydrogen.leitl.or g>\n", True),
+        ("In-Reply-To:\n", False),
+        ("", False),
+    ],
+)
+def test_what_names_the_mail_it_answers_by_words_is_an_answer(
+    tmp_path: Path, answered: str, *, is_reply: bool
+) -> None:
+    content = f"From: ann@example.org\nTo: bob@example.org\nSubject: Re: Bread\n{answered}\nYes.\n"
+    [found] = mails(tmp_path, content)
+    assert found["is_reply"] is is_reply

@@ -150,19 +150,21 @@ def test_reading_goes_on_from_any_row(tmp_path: Path, charset: str) -> None:
 def test_words_for_no_value_leave_a_column_its_type_and_are_reported(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text(
-        "n,day,about\n1.5,2024-01-05,a\nNaN,-,n/a\n ,2024-01-06,b\n2, N/A ,c\n", encoding="utf-8"
+        "n,day,about\n1.5,2024-01-05,a\nNaN,-,n/a\n ,2024-01-06,b\n2, N/A ,c\n--,,d\n",
+        encoding="utf-8",
     )
     assert kinds(path) == {"n": "number", "day": "string", "about": "string"}
     items = read_path(path)
-    assert [each["n"] for each in records_of(items)] == [1.5, None, None, 2]
+    assert [each["n"] for each in records_of(items)] == [1.5, None, None, 2, None]
     assert [each.get("day") for each in records_of(items)] == [
         "2024-01-05",
         None,
         "2024-01-06",
         None,
+        None,
     ]
     assert records_of(items)[1]["about"] == "n/a"  # a word among words
-    assert skips_of(items) == ["no_value"] * 4
+    assert skips_of(items) == ["no_value"] * 5
 
 
 def test_a_quote_that_is_never_closed_costs_its_row_alone(tmp_path: Path) -> None:

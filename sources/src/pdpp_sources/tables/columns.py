@@ -104,7 +104,7 @@ _TEXTS = frozenset({"string", "json"})
 _NUMBERS = frozenset({"integer", "number"})
 # How programs write that there is no value, where a number or a day should be.
 _NO_VALUES = frozenset(
-    {"", '=""', "nan", "n/a", "na", "#n/a", "null", "none", "nil", "-", "–", "—", "?", "\\n"}
+    {"", '=""', "nan", "n/a", "na", "#n/a", "null", "none", "nil", "-", "--", "–", "—", "?", "\\n"}
     | {"#value!", "#ref!", "#div/0!", "#name?", "0000-00-00", "0000-00-00 00:00:00"}
 )
 _UNDECIDED = tuple(

@@ -222,3 +222,25 @@ def test_a_bound_that_is_a_day_is_left_as_it_is() -> None:
     found = next_call("query_records", error, 400, asked)
     assert found is not None
     assert found.tool == "schema"
+
+
+@pytest.mark.parametrize(
+    ("asked", "mended"),
+    [
+        ({"fields": ["activity date", "id"]}, {"fields": ["Activity_Date", "id"]}),
+        ({"filter": {"DISTANCE": {"gte": 5}}}, {"filter": {"Distance": {"gte": 5}}}),
+        ({"sort": "-activity_date"}, {"sort": "-Activity_Date"}),
+        ({"fields": ["when"]}, None),
+        ({"fields": ["twin"]}, None),
+    ],
+)
+def test_a_field_in_other_letters_is_asked_for_as_it_is_spelled(
+    asked: Json, mended: Json | None
+) -> None:
+    granted = ["id", "Activity_Date", "Distance", "Twin", "TWIN"]
+    error = {"code": "unknown_field", "allowed_values": granted}
+    found = next_call("query_records", error, 400, {"stream": "activities", **asked})
+    assert found is not None
+    named = {"stream": "activities"}
+    expected = ("query_records", {**named, **mended}) if mended else ("schema", named)
+    assert (found.tool, found.arguments) == expected

@@ -58,6 +58,7 @@ _BOUNDS = {
 }
 LARGEST_LIMIT = 100
 NAMED_VALUES = 12
+_NAMING = {"fields", "sort", "field", "group_by", "then_by", "group_by_time", "filter"}
 # As the server says them, and as tools do.
 NO_MODE = "unsupported_search_mode"
 MODES = {"words": "lexical", "meaning": "semantic"}
@@ -118,7 +119,7 @@ def next_call(tool: str, error: Json, status: int, arguments: Arguments) -> Next
     """The call that heals a refusal, if there is one."""
     code = str(error["code"])
     if code in GRANTED_NAMES and as_list(error.get("allowed_values")):
-        return NextCall("schema", {} if code == NO_STREAM else _described_stream(arguments))
+        return _of_granted_names(tool, code, error, arguments)
     if code in NEVER_RETRIED or code in ENDED_CODES or code == PAUSED_CODE:
         return None
     recovery = error.get("recovery")
@@ -141,6 +142,46 @@ def next_call(tool: str, error: Json, status: int, arguments: Arguments) -> Next
     if repaired is None and (is_lost or (status == 400 and tool != "schema")):
         return NextCall("schema", _described_stream(arguments))
     return repaired
+
+
+def _of_granted_names(tool: str, code: str, error: Json, arguments: Arguments) -> NextCall:
+    """The call with names that are granted, else the description that lists them."""
+    granted = {str(name) for name in as_list(error.get("allowed_values"))}
+    renamed = _with_granted_names(arguments, granted)
+    healed = None if renamed is None else legal_call(tool, renamed)
+    if healed is not None:
+        return healed
+    return NextCall("schema", {} if code == NO_STREAM else _described_stream(arguments))
+
+
+def _with_granted_names(arguments: Arguments, granted: set[str]) -> Arguments | None:
+    """The call with the names of fields as they are spelled, where case and signs alone differ.
+
+    In: `activity_date`, where `Activity_Date` is granted.
+    """
+    spelled: dict[str, list[str]] = {}
+    for name in granted:
+        spelled.setdefault(_folded(name), []).append(name)
+
+    def known(name: str) -> str:
+        twins = [] if name in granted else spelled.get(_folded(name), [])
+        return twins[0] if len(twins) == 1 else name
+
+    renamed = dict(arguments)
+    for argument in _NAMING & arguments.keys():
+        named = arguments[argument]
+        if is_object(named):
+            renamed[argument] = {known(name): value for name, value in named.items()}
+        elif isinstance(named, str):
+            sign = "-" if named.startswith("-") else ""
+            renamed[argument] = sign + known(named.removeprefix("-"))
+        else:
+            renamed[argument] = [known(str(name)) for name in as_list(named)]
+    return renamed if renamed != arguments else None
+
+
+def _folded(name: str) -> str:
+    return "".join(sign for sign in name.casefold() if sign.isalnum())
 
 
 def _recovered(arguments: Arguments, recovery: Json) -> Arguments:

@@ -136,7 +136,7 @@ def plan_at_random(random: Random) -> AggregatePlan:
 
 
 @BY_DATABASE
-@settings(AT_RANDOM, max_examples=15)
+@settings(AT_RANDOM, max_examples=6)
 @given(seed=st.integers(0, 2**32))
 def test_figures_of_summaries_are_those_of_records(seed: int, opened: Opened) -> None:
     random = Random(seed)

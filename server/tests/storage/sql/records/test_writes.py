@@ -395,3 +395,29 @@ def test_what_only_conflicts_wakes_no_account(store: SqlRecordStore) -> None:
         ConnectionStatus.ACTIVE,
         ConnectionStatus.DRAFT,
     ]
+
+
+@pytest.mark.parametrize("way", ["replaced", "deleted", "erased", "whole stream"])
+def test_a_file_goes_with_the_last_record_that_refers_to_it(tmp_path: Path, way: str) -> None:
+    with sqlite_store(tmp_path) as store:
+        furnish(store, "cin_a", "cin_b")
+        blobs = [receive(store, each) for each in (b"alone", b"shared")]
+        receive(store, b"shared", "cin_b")
+        write(store, "cin_a", [note(f"n{n}", blob_ref={"blob_id": b}) for n, b in enumerate(blobs)])
+
+        def files() -> list[str]:
+            names = [blob.removeprefix(PREFIX) for blob in blobs]
+            return [path.read_text() for name in names for path in tmp_path.rglob(name)]
+
+        assert files() == ["alone", "shared"]
+        for key in ("n0", "n1"):
+            match way:
+                case "replaced":
+                    write(store, "cin_a", [note(key)])
+                case "deleted":
+                    write(store, "cin_a", [key])
+                case "erased":
+                    store.delete_record("cin_a", "notes", key, 9)
+                case _:
+                    store.delete_stream("cin_a", "notes", 9)
+        assert files() == ["shared"]

@@ -23,9 +23,11 @@ from personal_server.storage.sql.records import copy_slices, rebuilds, word_inde
 from server.tests.storage.conftest import BY_DATABASE, Opened, sqlite_store
 from server.tests.storage.plans_at_random import CONNECTIONS
 from server.tests.storage.ports.asking import feed, horizon, search, told
+from server.tests.storage.ports.test_persons import cards, put
 from server.tests.storage.released.directory import NOTEBOOK, unpack
 from server.tests.storage.sql.records.test_writes import (
     MARKER,
+    rows,
     traces,
 )
 from server.tests.storage.sql.test_store import AT_RANDOM, compare, write_at_random
@@ -365,3 +367,17 @@ def test_a_text_without_a_checksum_is_damaged_where_it_is_no_text(released: Stor
             assert (len(whole), len(snapshot.damaged)) == (8, 1)
         released.records.plan_rebuilds()
         finish(released.records)
+
+
+def test_what_a_record_mentioned_that_went_meanwhile_is_forgotten(tmp_path: Path) -> None:
+    """By what the new layout tells of persons, of which the old one knew nothing."""
+    with sqlite_store(tmp_path) as store:
+        declare(store, cards("1", tells=False))
+        store.add_connection(connection("cin_a"))
+        put(store, "cin_a", {f"n{n}": [f"n{n}@x.org"] for n in range(4)})
+        declare(store, cards("2"))
+        assert store.rebuild_slice()
+        assert len(rows(store, "SELECT key FROM mentions")) == 2
+        put(store, "cin_a", {f"n{n}": None for n in range(3)})
+        finish(store)
+        assert rows(store, "SELECT key FROM mentions") == [("n3",)]

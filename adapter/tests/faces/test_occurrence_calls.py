@@ -42,3 +42,13 @@ async def test_the_same_is_asked_of_the_stream_with_every_time(
     rs.script = lambda _: Answer(200, {**body, **told(stream="events")})
     outcome = await ask(rs, tool, {"stream": "events", **asked}, is_ours=True)
     assert all(each["arguments"]["stream"] == "events" for each in outcome.structured["next"])
+
+
+async def test_a_search_is_made_among_the_streams_with_every_time() -> None:
+    rs = world()
+    body: Json = {"data": [], "has_more": False, **told(stream="events", shown_in="agenda")}
+    rs.script = lambda _: Answer(200, body)
+    asked = {"query": "choir", "streams": ["notes", "events"], **SPAN}
+    outcome = await ask(rs, "search", asked, is_ours=True)
+    calls = [each["arguments"] for each in outcome.structured["next"]]
+    assert {**asked, "streams": ["notes", "agenda"]} in calls

@@ -150,3 +150,21 @@ def test_the_other_stream_is_offered_where_it_can_be_asked_the_same() -> None:
     assert repeats(TIMED, *granted, time="created_at") == [offered]
     others = f"{TIMED}&filter%5Btitle%5D=e1"
     assert repeats(others, *granted, time="created_at") == [OF_SLOTS]
+
+
+@pytest.mark.parametrize(
+    ("query", "is_told"),
+    [
+        ("streams=entries&since=2026-01-01", True),
+        ("streams=entries&since=2026-01-01&sort=newest", True),
+        ("streams=entries&streams=attachments&since=2026-01-01", False),
+        ("streams=entries", False),
+        ("since=2026-01-01", False),
+    ],
+)
+def test_a_search_in_a_range_that_names_what_repeats_says_so_too(
+    query: str, *, is_told: bool
+) -> None:
+    door, reader = door_and_reader()
+    warnings = door.get(f"/v1/search?q=e1&{query}", reader).body["meta"]["warnings"]
+    assert [each["detail"] for each in warnings] == ([OF_SLOTS] if is_told else [])

@@ -144,6 +144,10 @@ def _render(
     following += near_calls("search", arguments, near)
     if not near:
         following += meant_calls("search", arguments, page.body, files)
+    if page.all_warnings:
+        from pdpp_mcp_server.faces.occurrence_calls import occurrence_calls  # noqa: PLC0415 (few)
+
+        following += occurrence_calls("search", arguments, page.body)
     stated = _stated_mix(page)
     mix = stated or _counted_mix(page)
     structured: Json = {

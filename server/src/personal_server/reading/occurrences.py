@@ -18,6 +18,7 @@ from personal_server.domain.answer_warnings import Warning
 from personal_server.domain.authority import ReadableSource, ReadAuthority
 from personal_server.enforcement.authorized_reads import AuthorizedRead, occurrences_plan
 from personal_server.enforcement.plans import TimelinePlan
+from personal_server.enforcement.queries import ALWAYS, SearchQuery
 from personal_server.enforcement.ranking import Ranked, place_of
 from personal_server.enforcement.rows import PlacedRow, Position, RowPage
 from personal_server.enforcement.scopes import TimedScope
@@ -140,7 +141,7 @@ def first_times_only(
             continue
         for other in authority.sources:
             pair = source.stream, other.stream
-            if pair in told or occurrences_plan(source, other, ()) is None:
+            if pair in told or other in sources or occurrences_plan(source, other, ()) is None:
                 continue
             told.add(pair)
             has_all = asked <= set(other.fields)
@@ -150,6 +151,16 @@ def first_times_only(
                 f"'{other.stream}' has every time.",
                 detail={"stream": source.stream} | ({"shown_in": other.stream} if has_all else {}),
             )
+
+
+def first_times_found(
+    authority: ReadAuthority, sources: Sequence[ReadableSource], query: SearchQuery
+) -> Iterator[Warning]:
+    """The same of a search in a range of time that names its streams."""
+    if query.times != ALWAYS and query.streams:
+        times = {each.declared.event_time_field for each in sources}
+        asked = {name for name in times if name} | {each.field for each in query.filters}
+        yield from first_times_only(authority, sources, asked)
 
 
 def _told(folded: tuple[tuple[str, str], int]) -> Warning:

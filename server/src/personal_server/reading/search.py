@@ -43,6 +43,7 @@ from personal_server.reading.found_hits import (
 )
 from personal_server.reading.freshness import least_fresh
 from personal_server.reading.missing_values import without_value
+from personal_server.reading.occurrences import first_times_found
 from personal_server.reading.pace import leaves_at
 from personal_server.reading.ports import ReadPorts
 from personal_server.reading.rankings import RankedHit, Ranking, ranking_digest
@@ -141,6 +142,7 @@ def search(
             *read.warnings,
             *turn.findings.warnings(),
             *without_value(read.sources, chain.from_iterable(read.plan.conditions.values())),
+            *first_times_found(authority, read.sources, query),
         ),
         meta=meta,
         disclosed=[

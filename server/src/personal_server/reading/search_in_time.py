@@ -21,6 +21,7 @@ from personal_server.enforcement.rows import PlacedRow
 from personal_server.reading.empty_answers import Emptiness
 from personal_server.reading.freshness import least_fresh
 from personal_server.reading.missing_values import without_value
+from personal_server.reading.occurrences import first_times_found
 from personal_server.reading.pace import leaves_at
 from personal_server.reading.ports import ReadPorts
 from personal_server.reading.recall import SearchCoverage, source_mix
@@ -73,6 +74,7 @@ def search_in_time(
             *without_value(
                 read.sources, chain.from_iterable(each.conditions for each in read.plan.scopes)
             ),
+            *first_times_found(authority, read.sources, query),
         ),
         meta=meta | unavailable_meta(authority, query.selectors) | emptiness.meta,
         disclosed=shown.disclosed() or [*found_nothing(read.sources), *emptiness.disclosed],

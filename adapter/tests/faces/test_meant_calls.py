@@ -37,6 +37,16 @@ nothing: dict[str, Any] = {"meta": {"empty": {"reason": "nothing_matches"}}}
             {"stream": "s", "filter": {"amount": 1247.44, "size": 3}},
             {"stream": "s", "filter": {"amount": -1247.44, "size": 3}},
         ),
+        (
+            "query_records",
+            {"stream": "s", "filter": {"amount": "1500.5"}},
+            {"stream": "s", "filter": {"amount": -1500.5}},
+        ),
+        (
+            "aggregate",
+            {"stream": "s", "metric": "count", "filter": {"amount": {"gte": 100, "lt": 200}}},
+            {"stream": "s", "metric": "count", "filter": {"amount": {"lte": -100, "gt": -200}}},
+        ),
         ("search", {"query": 'from:"Ana Schmit" -x'}, {"query": "Ana Schmit -x"}),
         ("search", {"q": "to:ada", "exact": True}, {"query": "ada"}),
         (
@@ -52,6 +62,13 @@ def test_what_was_plainly_meant_is_a_call_in_the_words_of_the_caller(
 ) -> None:
     (call,) = meant_calls(tool, asked, nothing)
     assert (call.tool, call.arguments) == (tool, changed)
+
+
+@pytest.mark.parametrize("sought", [{"lt": 100}, {"gt": -5}, {"gte": 0}, {"in": [5]}, True, 0, "0"])
+def test_other_amounts_are_not_turned(sought: Any) -> None:
+    assert (
+        meant_calls("query_records", {"stream": "s", "filter": {"amount": sought}}, nothing) == []
+    )
 
 
 def test_words_that_are_part_of_no_value_are_searched_in_any_form() -> None:

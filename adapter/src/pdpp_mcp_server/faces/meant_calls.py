@@ -12,13 +12,20 @@ from pdpp_mcp_server.faces.mail_operators import MailFiles, said_as_arguments
 from pdpp_mcp_server.faces.near_calls import CONTAINS, LONGEST_PART
 from pdpp_mcp_server.read_refusals import span_of
 from pdpp_mcp_server.rs_client.answers import meta_of
-from pdpp_mcp_server.rs_client.json_values import Json, as_list, as_object
+from pdpp_mcp_server.rs_client.json_values import Json, as_list, as_object, is_object
 
 PLAIN_WORDS = re.compile(r"[^\W\d_][^\d_@:/\\]{2,}")
 NOT_WORD = re.compile(r'(?<!\S)NOT\s+(?=[\w"])')
 SEARCH_SIGNS = re.compile(r'(?<!\S)\w+:(?=\S)|"')
 RELEVANCE = "relevance"
 AMOUNT = "amount"
+A_NUMBER = re.compile(r"-?(?!0*\.?0*$)\d{1,12}(?:\.\d{1,6})?")
+_TURNED = {
+    Operator.GT.value: Operator.LT.value,
+    Operator.GTE.value: Operator.LTE.value,
+    Operator.LT.value: Operator.GT.value,
+    Operator.LTE.value: Operator.GTE.value,
+}
 WHERE = ("streams", "connection_id")
 NARROWING = (*WHERE, "filter", "since", "until")
 SEARCHED = ("query", "connection_id", "limit", "filter", "since", "until")
@@ -57,6 +64,7 @@ def meant_calls(
 # In, of a filter                     Out
 # {"subject": ""}                      {"subject": {"exists": false}}
 # {"amount": 12.5}                     {"amount": -12.5}
+# {"amount": {"gt": 100}}              {"amount": {"lt": -100}}
 # {"title": "rent"}                    {"title": {"contains": "rent"}}
 # {"title": {"contains": "rent"}}      the query "rent" without this condition: of `aggregate` the
 #                                      call itself, else a search in that stream
@@ -66,8 +74,8 @@ def _wider_filter(tool: str, asked: Arguments, name: str, sought: object) -> Nex
     if sought == "":
         valueless = {**conditions, name: {Operator.EXISTS.value: False}}
         return NextCall(tool, {**asked, "filter": valueless}, "without a value")
-    if AMOUNT in name and isinstance(sought, (int, float)) and sought and sought is not True:
-        other = {**conditions, name: -sought}
+    if AMOUNT in name and (turned := _of_other_sign(sought)) is not None:
+        other = {**conditions, name: turned}
         return NextCall(tool, {**asked, "filter": other}, "what was spent is below zero")
     if _is_words(sought):
         wider = {**conditions, name: {CONTAINS: sought}}
@@ -82,6 +90,24 @@ def _wider_filter(tool: str, asked: Arguments, name: str, sought: object) -> Nex
     stream = {"streams": [asked["stream"]]}
     searched = {member: kept[member] for member in SEARCHED if member in kept}
     return NextCall("search", {**searched, **stream}, "the words in any form")
+
+
+def _of_other_sign(sought: object) -> object | None:
+    """An amount, or amounts from one on, on the other side of zero."""
+    if not is_object(sought):
+        return _opposite(sought)
+    turned = {_TURNED.get(operator, ""): _opposite(bound) for operator, bound in sought.items()}
+    is_above = not turned.keys().isdisjoint({Operator.LT.value, Operator.LTE.value})
+    all_known = all(name and bound is not None and bound < 0 for name, bound in turned.items())
+    return turned if is_above and all_known else None
+
+
+def _opposite(sought: object) -> float | None:
+    if isinstance(sought, str) and A_NUMBER.fullmatch(sought):
+        return -float(sought) if "." in sought else -int(sought)
+    if isinstance(sought, (int, float)) and not isinstance(sought, bool) and sought:
+        return -sought
+    return None
 
 
 def _is_words(sought: object) -> bool:

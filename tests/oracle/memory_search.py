@@ -62,8 +62,11 @@ def _held(asked: WordQuery, words: Words) -> set[int]:
 
 
 def count_terms(plan: SearchPlan, visible: Mapping[int, Sequence[StoredRecord]]) -> tuple[int, ...]:
-    texts = [_words(row, scope) for scope in plan.scopes for row in visible[id(scope)]]
-    counts = [sum(_total(term, words) > 0 for words in texts) for term in plan.words.terms]
+    counts = [0] * len(plan.words.terms)
+    for scope in plan.scopes:
+        texts = [_words(row, scope) for row in visible[id(scope)]]
+        for place, term in enumerate(plan.words_in(scope).terms):
+            counts[place] += sum(_total(term, words) > 0 for words in texts)
     return tuple(min(count, plan.frequency_limit) for count in counts)
 
 

@@ -54,16 +54,21 @@ class Found:
     terms: list[Term]
     words: list[str] | None = None
     duplicates: int = 0
+    held: list[tuple[Term, float, int]] = field(default_factory=list[tuple[Term, float, int]])
+    """Where some words are enough each of them, what it weighs, and how it is held."""
 
 
 @dataclass
 class Expected:
-    """All hits in their order, what is told of words that were relaxed, and who is folded."""
+    """All hits in their order, what is told of words that were relaxed, who is folded, and which
+    words name who wrote.
+    """
 
     hits: list[Found]
     relaxed: Json | None = None
     near: list[Json] = field(default_factory=list[Json])
     folded: list[Found] = field(default_factory=list[Found])
+    authors: list[Term] = field(default_factory=list[Term])
 
 
 def expected_search(reader: Reader, ask: Ask) -> Expected:
@@ -107,6 +112,7 @@ def _relax(
     parts = None if exact else unspaced(wanted.terms)
     terms = wanted.terms if parts is None else parts
     wider = relaxed.relaxed(terms, texts, exact)
+    found.authors = _authors(reader, sources, terms)
     if parts is not None:
         wider.steps.insert(0, relaxed.Wider(parts, [term.said for term in parts], None))
     asked: list[relaxed.Wider] = []
@@ -187,8 +193,10 @@ def _ranked(
             hit = Found(row, 0.0, fields, wanted.alternatives, held)
             matching.append((weighted, sum(len(w.words) for w in words.values()), hit))
     for weighted, length, hit in matching:
-        if least is not None:
+        if step is not None and least is not None:
             hit.score = _partial(reader, hit.row, matching, weighted, length, frequencies)
+            weights = map(_weight, frequencies)
+            hit.held = list(zip(step.terms, weights, weighted, strict=True))
             continue
         hit.score = bm25(weighted, length, frequencies)
         if step is None:
@@ -215,7 +223,7 @@ def _partial(
     frequencies: list[int],
 ) -> float:
     """11.7: BM25 with other constants, and what the neighbours hold that is lacking here."""
-    weights = [math.log(1 + 10_000 / (n + 0.5)) for n in frequencies]
+    weights = list(map(_weight, frequencies))
     score = round(-sum(w * _share(n, length) for w, n in zip(weights, counts, strict=True)), 6)
     lacking = [not count for count in counts]
     known = {_place(hit.row): (held, words) for held, words, hit in matching}
@@ -229,6 +237,10 @@ def _partial(
         gained += sum(w * worth for w, yes in zip(weights, found, strict=True) if yes)
         lacking = [no and not yes for no, yes in zip(lacking, found, strict=True)]
     return round(score - gained, 6)
+
+
+def _weight(frequency: int) -> float:
+    return math.log(1 + 10_000 / (frequency + 0.5))
 
 
 def _share(count: int, length: int) -> float:
@@ -398,6 +410,31 @@ def _in_fields(source: Source, term: Term) -> Term:
             return replace(value_of(term), fields=tuple(fields), others=others, named=term.named)
     words = Term(term.words, term.prefix, term.quoted, named=term.named)
     return replace(words, others=others)
+
+
+def _authors(reader: Reader, sources: list[Source], terms: list[Term]) -> list[Term]:
+    """11.6: bare words that more records hold where it says who wrote than in their texts."""
+    writing = [each for each in sources if _authors_of(each) & set(searchable(each))]
+    names = {name for each in writing for name in _authors_of(each)}
+    records = [
+        (_authors_of(source), _words(row)) for source in writing for row in reader.visible(source)
+    ]
+    found: list[Term] = []
+    for term in terms:
+        if not term.forms or term.others or relaxed.is_strict(term):
+            continue
+        held = [{n for n, each in texts.items() if hits_in(each, term, n)} for _, texts in records]
+        pairs = list(zip(records, held, strict=True))
+        by_author = sum(bool(fields & authors) for (authors, _), fields in pairs)
+        in_text = sum(bool(fields - names) for fields in held)
+        has_text = any({*searchable(each)} - names for each in writing)
+        if has_text and min(by_author, relaxed.COMMON + 1) > in_text:
+            found.append(term)
+    return found
+
+
+def _authors_of(source: Source) -> set[str]:
+    return {n for n, p in source.properties.items() if p.get("x_pdpp_role") == "author"}
 
 
 def _weighty(source: Source) -> set[str]:

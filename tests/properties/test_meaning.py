@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
+from personal_server.domain.declaration_document import parse_declaration
 from personal_server.semantics.index import PassageIndex
 from personal_server.storage.catalog import KnownDeclarations
 from personal_server.storage.ports.whole_store import RecordStore
@@ -19,14 +20,22 @@ from personal_server.storage.sql.records import sign_blocks
 from server.tests.resource_server.door import Door, Reply
 from server.tests.semantics.tiny import TinyEmbedder, vector_of
 from tests.properties import hits
-from tests.properties.comparing import Session, furnish
-from tests.properties.meaning import wanted_of
+from tests.properties.comparing import DECLARATIONS, Session, furnish
+from tests.properties.meaning import Term, wanted_of
 from tests.properties.reference import Json, Reader, Refused, Row, filter_errors, filtered
 from tests.properties.requests import Ask
 from tests.properties.sizes import worlds
 from tests.properties.stores import STORES, open_store
 from tests.properties.timeline import is_within, named_sources, time_of
-from tests.properties.worlds import STREAM_NOTES, WORDS, make_token, make_world
+from tests.properties.worlds import (
+    MOODS,
+    SOURCES,
+    STREAM_NOTES,
+    STREAMS,
+    WORDS,
+    make_token,
+    make_world,
+)
 
 TOKENS, ASKS = 6, 8
 FARTHEST = 0.92
@@ -42,11 +51,21 @@ def _small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sign_blocks, "PACKED_TOGETHER", 3)
 
 
+@pytest.mark.parametrize("searched", [["title", "body"], ["mood", "body"]])
 @pytest.mark.parametrize("kind", STORES)
 @pytest.mark.parametrize("seed", worlds(6))
 def test_a_search_by_meaning_is_exactly_what_the_grant_lets_through(
-    kind: str, seed: int, tmp_path: Path
+    kind: str,
+    seed: int,
+    searched: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    # where moods are searched, which say who wrote, questions name some
+    for key, raw in SOURCES.items():
+        monkeypatch.setitem(STREAMS[key, "notes"]["query"]["search"], "lexical_fields", searched)
+        monkeypatch.setitem(DECLARATIONS, key, parse_declaration(raw))
+    asked = (*ASKED, *MOODS[:4]) if "mood" in searched else ASKED
     world = make_world(seed)
     with open_store(kind, tmp_path) as store:
         furnish(store, world)
@@ -56,7 +75,7 @@ def test_a_search_by_meaning_is_exactly_what_the_grant_lets_through(
             session = Session(door, world, make_token(world))
             rng = random.Random(f"meaning {seed}/{turn}")
             for _ in range(ASKS):
-                ask = make_ask(rng)
+                ask = make_ask(rng, asked)
                 try:
                     check(session, ask)
                 except AssertionError as failure:
@@ -71,9 +90,9 @@ def embed(store: RecordStore) -> None:
         index()
 
 
-def make_ask(rng: random.Random) -> Ask:
+def make_ask(rng: random.Random, asked: Sequence[str]) -> Ask:
     """Plain words, and now and then what narrows a search."""
-    words = rng.choices(ASKED, k=rng.randint(1, 3))
+    words = rng.choices(asked, k=rng.randint(1, 3))
     scalars = {"q": " ".join(words), "mode": rng.choice(("meaning", "hybrid"))}
     if rng.random() < 0.5:
         scalars["limit"] = str(rng.choice((1, 2, 3, 100)))
@@ -94,8 +113,8 @@ def check(session: Session, ask: Ask) -> None:
     except Refused as refused:
         session.same_refusal(refused, reply)
         return
-    near = nearest(session.reader, ask)
     is_hybrid = ask.scalars["mode"] == "hybrid"
+    near = nearest(session.reader, ask, by_words.authors if is_hybrid else [])
     expected = joined(session.reader, by_words, near, ask) if is_hybrid else near
     assert reply.status == 200, reply.body
     meta = reply.body["meta"]
@@ -121,9 +140,11 @@ def walked(session: Session, reply: Reply) -> Iterator[Json]:
         yield from reply.data
 
 
-def nearest(reader: Reader, ask: Ask) -> list[hits.Found]:
-    """11.6: records by their nearest passage in a granted semantic field."""
-    asked = vector_of(ask.scalars["q"])
+def nearest(reader: Reader, ask: Ask, authors: list[Term]) -> list[hits.Found]:
+    """11.6: records by their nearest passage in a granted semantic field; names are left out."""
+    pieces = ask.scalars["q"].split()
+    said = [each for each in pieces if wanted_of(each).terms[0] not in authors] or pieces
+    asked = vector_of(" ".join(said))
     found: list[hits.Found] = []
     for source in named_sources(reader, ask):
         fields = [name for name in FIELDS if name in source.fields]
@@ -150,7 +171,7 @@ def joined(
     reader: Reader, by_words: hits.Expected, near: list[hits.Found], ask: Ask
 ) -> list[hits.Found]:
     """11.6: what holds all terms, then what holds some and what is near, by their weight."""
-    terms = len(wanted_of(ask.scalars["q"]).terms)
+    terms, authors = len(wanted_of(ask.scalars["q"]).terms), by_words.authors
     whole = [hit for hit in by_words.hits if hit.words is None or len(hit.words) == terms]
     some = {place(hit.row): hit for hit in by_words.hits if not any(hit is each for each in whole)}
     folded = {place(hit.row) for hit in by_words.folded}
@@ -180,7 +201,27 @@ def joined(
         hour = max(
             (by_words_of(other) for other in some.values() if in_hour(hit, other)), default=0
         )
-        return 0.45 * held + 0.55 * hour + 0.45 * meant
+        words = 0.25 * held + 0.55 * hour + 0.4 * around(hit) + 0.4 * writers(hit)
+        return words + 0.45 * meant
+
+    def around(hit: hits.Found) -> float:
+        rows = [hit.row]
+        for _ in range(2):  # two steps to each side
+            rows += [row for each in rows for row in hits.beside(reader, each) if row is not None]
+        near = {place(row) for row in rows}
+        counted = [other.held for known, other in some.items() if known in near]
+        total = sum(weight for _, weight, _ in next(iter(some.values())).held) if some else 0.0
+        words = {term: weight for held in counted for term, weight, count in held if count}
+        return sum(words.values()) / total if total else 0.0
+
+    def writers(hit: hits.Found) -> float:
+        named = [other.held for other in some.values() if talk(other) == talk(hit)]
+        terms = {term for other in some.values() for term, _, _ in other.held} & {*authors}
+        found = {term for held in named for term, _, count in held if count > 1} & terms
+        return len(found) / len(terms) if terms else 0.0
+
+    def talk(hit: hits.Found) -> object:
+        return hits.conversation(hit.row)
 
     def gain(hit: hits.Found) -> float:
         if hits.conversation(hit.row) is None:

@@ -1,6 +1,7 @@
 """What is meant by a query, and how hits by meaning join those by words."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -11,12 +12,14 @@ from personal_server.enforcement.rows import Candidate, Nearest, NearRecord
 from personal_server.enforcement.semantic_queries import (
     JOINED_HITS,
     READ_HITS,
+    SomeWords,
     StandsBeside,
     by_meaning,
     is_plain,
     joined,
     meaning_fields,
     meant_text,
+    some_words,
     strict_part,
 )
 from server.tests.enforcement.mailbox import mails
@@ -35,6 +38,9 @@ def near(**distances: float) -> list[Ranked]:
     return [Ranked(each.candidate, each.distance, each) for each in found]
 
 
+NO_WORDS = SomeWords()
+
+
 def no_gains(_: Sequence[RecordPlace]) -> Mapping[RecordPlace, float]:
     return {}
 
@@ -44,14 +50,16 @@ def keys(ranked: list[Ranked]) -> list[str]:
 
 
 def test_what_holds_the_words_is_never_below_what_means_something_like_them() -> None:
-    found = joined(by_words(n1=2, n2=1), [], near(n3=0.1, n2=0.2, n4=0.3), {}, no_gains)
+    found = joined(by_words(n1=2, n2=1), [], near(n3=0.1, n2=0.2, n4=0.3), {}, NO_WORDS, no_gains)
     assert keys(found) == ["n1", "n2", "n3", "n4"]
     assert [each.near is not None for each in found] == [False, True, True, True]
 
 
 def test_what_holds_some_words_and_what_is_near_are_weighed_together() -> None:
     some = by_words(n2=8, n3=7.2, n4=4)
-    found = joined(by_words(n1=1), some, near(n5=0.12, n1=0.2, n4=0.22, n6=0.52), {}, no_gains)
+    found = joined(
+        by_words(n1=1), some, near(n5=0.12, n1=0.2, n4=0.22, n6=0.52), {}, NO_WORDS, no_gains
+    )
     assert keys(found) == ["n1", "n4", "n2", "n3", "n5", "n6"]
     both_ways = found[1]  # shown by its words, and by its passage
     assert (both_ways.score, both_ways.near is not None) == (-4, True)
@@ -66,8 +74,14 @@ def test_what_is_near_lends_weight_to_what_stands_beside_it() -> None:
         "n3": StandsBeside(None, places["n4"], "n3"),
     }
     beside = {places[key]: each for key, each in (talks | behind).items()}
-    assert keys(joined([], some, meant, beside, no_gains)) == ["n2", "n3", "n1", "n4", "n5"]
-    assert keys(joined([], some, meant, {}, no_gains)) == ["n1", "n2", "n3", "n4", "n5"]
+    assert keys(joined([], some, meant, beside, NO_WORDS, no_gains)) == [
+        "n2",
+        "n3",
+        "n1",
+        "n4",
+        "n5",
+    ]
+    assert keys(joined([], some, meant, {}, NO_WORDS, no_gains)) == ["n1", "n2", "n3", "n4", "n5"]
 
 
 def test_what_was_said_within_the_hour_of_what_holds_most_words_gains_by_it() -> None:
@@ -79,11 +93,53 @@ def test_what_was_said_within_the_hour_of_what_holds_most_words_gains_by_it() ->
     meant = [Ranked(found["n4"], 0.5, record)]
     talks = {"n1": "a", "n2": "a", "n3": "a", "n4": "b"}
     beside = {place_of(found[key]): StandsBeside(None, None, talk) for key, talk in talks.items()}
-    # n2 0.45 · ½ + 0.55, n3 ½, n4 0.45
-    assert keys(joined([], some, meant, beside, no_gains)) == ["n1", "n2", "n3", "n4"]
-    # in the same conversation n4 0.45 + 0.55, as much as n1, which is newer
+    # n1 0.25 + 0.55, n2 0.25 · ½ + 0.55, n4 0.45, n3 0.25 · ½ + 0.55 · ½
+    assert keys(joined([], some, meant, beside, NO_WORDS, no_gains)) == ["n1", "n2", "n4", "n3"]
+    # in the same conversation n4 0.45 + 0.55
     beside[place_of(found["n4"])] = StandsBeside(None, None, "a")
-    assert keys(joined([], some, meant, beside, no_gains)) == ["n1", "n4", "n2", "n3"]
+    assert keys(joined([], some, meant, beside, NO_WORDS, no_gains)) == ["n4", "n1", "n2", "n3"]
+
+
+def talk(count: int, name: str = "a") -> dict[RecordPlace, StandsBeside]:
+    """The records of a conversation: a1, a2 and so on, each beside the next."""
+    places = [place_of(candidate(f"{name}{number}")) for number in range(1, count + 1)]
+    sides = zip([None, *places], places, [*places[1:], None], strict=False)
+    return {place: StandsBeside(before, after, name) for before, place, after in sides}
+
+
+def test_what_stands_among_more_of_the_words_gains_by_them() -> None:
+    # z3 has both words within two records of it, b3 one: the other is three away
+    holders = {"b1": (1, 0), "b6": (0, 1), "z1": (1, 0), "z5": (0, 1)}
+    some = [
+        Ranked(candidate(key)._replace(occurrences=counts), -8.0) for key, counts in holders.items()
+    ]
+    beside, meant = talk(6, "b") | talk(6, "z"), near(b3=0.5, z3=0.5)
+    without = keys(joined([], some, meant, beside, NO_WORDS, no_gains))
+    assert without[:2] == ["b3", "z3"]
+    found = keys(joined([], some, meant, beside, SomeWords((1.0, 1.0)), no_gains))
+    assert found[:2] == ["z3", "b3"]
+
+
+def test_a_conversation_in_which_who_is_named_writes_is_looked_at_first() -> None:
+    # 2 where a word stands in who wrote, 1 where it stands in the text
+    of_ada, about_ada = (2, 0), (1, 0)
+    some = [
+        Ranked(candidate("a1")._replace(occurrences=about_ada), -8.0),
+        Ranked(candidate("b1")._replace(occurrences=of_ada), -8.0),
+    ]
+    beside, meant = talk(2, "a") | talk(2, "b"), near(a2=0.5, b2=0.5)
+    told = SomeWords((1.0, 1.0), frozenset({0}))
+    without = joined([], some, meant, beside, told._replace(authors=frozenset()), no_gains)
+    assert keys(without) == ["a2", "b2", "a1", "b1"]
+    assert keys(joined([], some, meant, beside, told, no_gains)) == ["b2", "b1", "a2", "a1"]
+
+
+def test_words_weigh_by_how_many_hold_them_where_some_are_enough() -> None:
+    words = parse_words("Ada cello")
+    assert some_words(words, (9, 1), words.terms) == SomeWords()
+    some = some_words(replace(words, least=1), (9, 1), words.terms[:1])
+    assert some.authors == {0}
+    assert some.weights[0] < some.weights[1]
 
 
 def test_the_best_are_put_in_order_anew_by_what_they_say() -> None:
@@ -93,26 +149,26 @@ def test_the_best_are_put_in_order_anew_by_what_they_say() -> None:
         assert [key for *_, key in places] == keys(some)[:READ_HITS]
         return {places[2]: 0.5, places[0]: -0.015}
 
-    found = keys(joined([], some, near(n40=0.1), {}, gains))
+    found = keys(joined([], some, near(n40=0.1), {}, NO_WORDS, gains))
     assert found[:3] == ["n02", "n01", "n00"]
     assert found[3:] == [*keys(some)[3:], "n40"]
 
 
 @pytest.mark.parametrize("apart", [0.0, 0.5, 0.92])
 def test_what_is_equally_near_weighs_as_much_as_the_nearest(apart: float) -> None:
-    found = joined([], by_words(n1=8, n2=4), near(n2=apart, n3=apart), {}, no_gains)
+    found = joined([], by_words(n1=8, n2=4), near(n2=apart, n3=apart), {}, NO_WORDS, no_gains)
     assert keys(found) == ["n2", "n1", "n3"]
 
 
 def test_without_anything_near_hits_by_words_stay_as_they_are() -> None:
-    found = joined(by_words(n1=1), by_words(n2=8, n3=9), [], {}, no_gains)
+    found = joined(by_words(n1=1), by_words(n2=8, n3=9), [], {}, NO_WORDS, no_gains)
     assert keys(found) == ["n1", "n3", "n2"]
     assert all(each.near is None for each in found)
 
 
 def test_no_more_than_a_bound_is_taken_by_meaning() -> None:
     many = {f"m{number:03}": number / 1_000 for number in range(JOINED_HITS + 1)}
-    assert keys(joined([], by_words(n1=1), near(**many), {}, no_gains)) == [
+    assert keys(joined([], by_words(n1=1), near(**many), {}, NO_WORDS, no_gains)) == [
         "n1",
         *list(many)[:JOINED_HITS],
     ]

@@ -370,6 +370,11 @@ def spans(text: str) -> list[TokenSpan]:
     return spans
 
 
+def text_without(text: str, terms: Set[Term]) -> str:
+    """A text without the bare terms that are left out, whatever signs stand around them."""
+    return " ".join(piece for piece in text.split() if _bare_term(piece) not in terms)
+
+
 def value_term(piece: NamedPiece) -> Term:
     """What a named piece looks for in its fields: a named word is meant as much as a quoted one."""
     if piece.quoted:

@@ -36,7 +36,7 @@ from personal_server.enforcement.orders import (
     without,
 )
 from personal_server.enforcement.plans import SearchPlan
-from personal_server.enforcement.queries import SearchMode
+from personal_server.enforcement.queries import SearchMode, SearchQuery
 from personal_server.enforcement.ranking import Ranked, place_of, rank
 from personal_server.enforcement.rows import Matches, Nearest
 from personal_server.enforcement.scopes import scope_of
@@ -44,8 +44,10 @@ from personal_server.enforcement.search import searchable_fields
 from personal_server.enforcement.search_hits import text_chars
 from personal_server.enforcement.semantic_queries import (
     JOINED_HITS,
+    SomeWords,
     by_meaning,
     joined,
+    some_words,
     strict_part,
 )
 from personal_server.reading.partial_hits import MOST_PARTIAL_HITS, partial_hits, places_beside
@@ -60,6 +62,7 @@ from personal_server.reading.relaxing import (
     relaxation,
     step_seconds,
 )
+from personal_server.reading.semantic_search import QueryEmbedder, without_authors
 from personal_server.storage.ports.snapshots import READ_DEADLINE_SECONDS, ReadSnapshot
 from personal_server.storage.row_rules import holds, holds_words, words_of
 
@@ -85,7 +88,7 @@ class FoundHits:
 
 
 def found_lately(
-    ports: ReadPorts, snapshot: ReadSnapshot, read: AuthorizedSearch, *, exact: bool
+    ports: ReadPorts, snapshot: ReadSnapshot, read: AuthorizedSearch, query: SearchQuery
 ) -> FoundHits:
     """What was found for the same request within a minute, if nothing it may see changed since.
 
@@ -93,11 +96,11 @@ def found_lately(
     make an answer slower.
     """
     holder, now_ns = read.authority.holder, ports.clock()
-    request = f"{request_of(read)} {sources_digest(read.sources)} {model_digest(read)} {exact}"
+    request = f"{request_of(read)} {sources_digest(read.sources)} {model_digest(read)}"
     kept = ports.recent.find(holder, request, now_ns)
     if kept is not None and not _changed(snapshot, read, kept.sequence):
         return cast("FoundHits", kept.found)
-    found = _shortened(_found(snapshot, read, exact=exact))
+    found = _shortened(_found(ports.embedder, snapshot, read, query))
     findings = found.findings
     is_computed = any(source.made_of is not None for source in read.sources)
     if not (findings.lost or findings.pending or findings.unembedded or found.near or is_computed):
@@ -124,7 +127,12 @@ def _shortened(found: FoundHits) -> FoundHits:
     return replace(found, ranked=[*found.ranked[:KEPT_HITS], *kept])
 
 
-def _found(snapshot: ReadSnapshot, read: AuthorizedSearch, *, exact: bool) -> FoundHits:
+def _found(
+    embedder: QueryEmbedder | None,
+    snapshot: ReadSnapshot,
+    read: AuthorizedSearch,
+    query: SearchQuery,
+) -> FoundHits:
     """Records that hold all words; below them, while they are few, those that wider questions find.
 
     What is found by meaning joins all of these.
@@ -137,7 +145,7 @@ def _found(snapshot: ReadSnapshot, read: AuthorizedSearch, *, exact: bool) -> Fo
     matches, wider, count = [first], Relaxation(), len(strict)
     answers: list[Order] = [strict]
     is_few = count < FEW_HITS and bool(plan.scopes) and not first.lost
-    if is_few and not exact:
+    if is_few and not query.exact:
         wider = relaxation(snapshot, plan, count)
         if first.pending:  # an index that is being made does not know what no record holds
             wider = replace(wider, absent=())
@@ -148,12 +156,14 @@ def _found(snapshot: ReadSnapshot, read: AuthorizedSearch, *, exact: bool) -> Fo
             matches.append(snapshot.search(asked))
             answers.append(_further(snapshot, read, answers, matches, words))
     asked_too, total = len(matches) - 1, sum(map(len, answers))
-    is_told = is_few and not exact and (total > count or not count)
+    is_told = is_few and not query.exact and (total > count or not count)
     note = wider.told(plan.words, count, asked_too) if is_told else None
     questions = (plan.words, *wider.questions[:asked_too])
     whole = sum(
         len(answer) for answer, asked in zip(answers, questions, strict=True) if asked.least is None
     )
+    if embedder is not None and plan.meaning is not None and wider.authors:
+        plan = replace(plan, meaning=without_authors(embedder, plan.meaning, query, wider.authors))
     near = _nearest(snapshot, read, plan, whole)
     _require_any(read, first.lost | near.lost)
     best, left_out = _refined(snapshot, read, strict, first.document_frequencies)
@@ -167,7 +177,11 @@ def _found(snapshot: ReadSnapshot, read: AuthorizedSearch, *, exact: bool) -> Fo
             folded = {_place(each) for each in strict} - {_place(each) for each in best}
             meant = [each for each in meant if _place(each) not in folded]
         is_hybrid = mode is SearchMode.HYBRID
-        ranked = _both(snapshot, read, ranked, questions, meant) if is_hybrid else meant
+        if is_hybrid:
+            sought = some_words(questions[-1], matches[-1].document_frequencies, wider.authors)
+            ranked = _both(snapshot, read, ranked, questions, meant, sought)
+        else:
+            ranked = meant
         total = len(ranked) + (left_out if is_hybrid else 0)
     if any(each.declared.fields_with_role("occurrence-of") for each in read.sources):
         from personal_server.reading.occurrences import without_occurrences  # noqa: PLC0415 (few)
@@ -184,6 +198,7 @@ def _both(
     ranked: Sequence[Ranked],
     questions: Sequence[WordQuery],
     meant: Sequence[Ranked],
+    asked: SomeWords,
 ) -> list[Ranked]:
     """Hits by words and by meaning; those by words hold all of them, or some."""
     whole = [each for each in ranked if questions[each.question].least is None]
@@ -205,7 +220,7 @@ def _both(
         rows = hit_records(snapshot, sources, looked_at(places, beside))
         return gains_of(places, beside, rows, sources)
 
-    return joined(whole, some, meant, beside, gains)
+    return joined(whole, some, meant, beside, asked, gains)
 
 
 def _further(

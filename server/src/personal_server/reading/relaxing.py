@@ -9,21 +9,24 @@ Source: docs/contract/resource-server.md 11.7; docs/decisions.md C37.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from typing import Annotated, ClassVar
 
 import msgspec
 
-from pdpp_kernel.criteria import Term, WordQuery
+from pdpp_kernel.criteria import NamedPiece, Term, WordQuery
 from pdpp_kernel.wire_objects import Count, WireObject, Word
 from personal_server.domain.search_words import says_little
 from personal_server.domain.spelling import Spellings, likeliest, near_spellings, slips
 from personal_server.domain.unspaced_words import parted
 from personal_server.enforcement.plans import SearchPlan
+from personal_server.enforcement.scopes import Scope
 from personal_server.storage.ports.snapshots import (
     READ_DEADLINE_SECONDS,
     ReadSnapshot,
 )
+from personal_server.storage.row_rules import granted_lexical_fields
 
 # So many hits are enough.
 FEW_HITS = 3
@@ -69,13 +72,17 @@ class NearWord(WireObject):
 
 @dataclass(frozen=True, slots=True)
 class Relaxation:
-    """The wider questions, the narrowest first, and what is said whatever they find."""
+    """The wider questions, the narrowest first, and what is said whatever they find.
+
+    `authors` are the terms that name who wrote, where it is searched by meaning, too.
+    """
 
     questions: tuple[WordQuery, ...] = ()
     absent: tuple[str, ...] = ()
     near: tuple[NearWord, ...] = ()
     spelled: tuple[str, ...] = field(default=())
     parts: WordQuery | None = None
+    authors: tuple[Term, ...] = ()
 
     def told(self, words: WordQuery, exact_count: int, asked: int) -> RelaxedSearch:
         """What stands in `meta.relaxed`, after so many of the questions were asked."""
@@ -115,7 +122,8 @@ def relaxation(snapshot: ReadSnapshot, plan: SearchPlan, exact_count: int) -> Re
         wider = relaxation(snapshot, replace(plan, words=parts), 0)
         return replace(wider, questions=(parts, *wider.questions), parts=parts)
     terms = plan.words.terms
-    if exact_count and sum(not is_strict(term) for term in terms) <= 2:
+    is_enough = exact_count > 0 and sum(not is_strict(term) for term in terms) <= 2
+    if is_enough and plan.meaning is None:
         return Relaxation()
     counts = _count(snapshot, plan, terms, COMMON + 1)
     if counts is None:
@@ -123,6 +131,9 @@ def relaxation(snapshot: ReadSnapshot, plan: SearchPlan, exact_count: int) -> Re
     counts = tuple(
         COMMON if is_named(term) else count for term, count in zip(terms, counts, strict=True)
     )
+    authors = _authors(snapshot, plan, dict(zip(terms, counts, strict=True)))
+    if is_enough:
+        return Relaxation(authors=authors)
     missing = [term for term, count in zip(terms, counts, strict=True) if not count]
     spellings = _spellings(snapshot, plan, missing)
     meant = {term: near for term, near in spellings.items() if near.taken is not None}
@@ -136,7 +147,36 @@ def relaxation(snapshot: ReadSnapshot, plan: SearchPlan, exact_count: int) -> Re
         tuple(written(term) for term in missing if term not in meant),
         tuple(each for term, near in spellings.items() for each in near.told(term)),
         tuple(written(term) for term in meant),
+        authors=authors,
     )
+
+
+def _authors(
+    snapshot: ReadSnapshot, plan: SearchPlan, counts: Mapping[Term, int]
+) -> tuple[Term, ...]:
+    """The words that more records hold where they say who wrote them than in their texts.
+
+    Those that no visible record holds are not asked for: hidden ones may hold them.  A sender that
+    is called `Violin Shop` writes of violins: there it is a word.
+    """
+    scopes = tuple(scope for scope in plan.scopes if _searched_authors(scope))
+    searched = frozenset(name for scope in scopes for name in granted_lexical_fields(scope))
+    texts = tuple(sorted(searched.difference(*map(_searched_authors, scopes))))
+    bare = [term for term, count in counts.items() if count and term.inflected and not term.others]
+    if plan.meaning is None or not texts or not bare:
+        return ()
+    named = [replace(term, named=NamedPiece("from", term.tokens[0])) for term in bare]
+    said = [replace(term, fields=texts) for term in bare]
+    found = _count(snapshot, replace(plan, scopes=scopes), (*named, *said), COMMON + 1)
+    if found is None:
+        return ()
+    held = zip(bare, found[: len(bare)], found[len(bare) :], strict=True)
+    return tuple(term for term, by_author, in_text in held if by_author > in_text)
+
+
+def _searched_authors(scope: Scope) -> AbstractSet[str]:
+    authors = scope.stream.fields_with_role("author")
+    return frozenset(authors).intersection(granted_lexical_fields(scope))
 
 
 def is_strict(term: Term) -> bool:

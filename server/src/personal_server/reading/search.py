@@ -164,7 +164,7 @@ def search(
 def _first_page(
     ports: ReadPorts, snapshot: ReadSnapshot, read: AuthorizedSearch, query: SearchQuery
 ) -> tuple[_Turn, HitPage]:
-    found = found_lately(ports, snapshot, read, exact=query.exact)
+    found = found_lately(ports, snapshot, read, query)
     turn = _turn(found, query.limit)
     while True:
         shown = _show(snapshot, read, turn, turn.first_limit, query)
@@ -216,7 +216,7 @@ def _continued(
         )
     kept = ports.rankings.find(read.authority.holder, request, digest)
     if kept is None:
-        found = found_lately(ports, snapshot, read, exact=query.exact)
+        found = found_lately(ports, snapshot, read, query)
         kept = _turn(found, first_limit).ranking
     if ranking_digest(kept.hits) != digest:
         raise CursorExpired(

@@ -6,9 +6,14 @@ Source: docs/contract/resource-server.md 11.6.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import replace
 from typing import Protocol
 
+from pdpp_kernel.criteria import Term
 from pdpp_kernel.errors import StorageUnavailable, UnsupportedSearchMode
+from personal_server.domain.search_words import text_without
+from personal_server.enforcement.plans import MeaningPlan
 from personal_server.enforcement.queries import SearchMode, SearchQuery
 from personal_server.enforcement.search import checked_words
 from personal_server.enforcement.semantic_queries import AskedMeaning, is_plain, meant_text
@@ -67,3 +72,17 @@ def asked_meaning(
             )
         return None
     return AskedMeaning(vector, model, mode if is_wanted else SearchMode.HYBRID)
+
+
+def without_authors(
+    embedder: QueryEmbedder, plan: MeaningPlan, query: SearchQuery, authors: Iterable[Term]
+) -> MeaningPlan:
+    """What a query means without the names of those who wrote, as it was where that is nothing.
+
+    Who writes seldom says the own name: near to a question with it are others' greetings.
+
+        "When did Ada buy the cello?", Ada writes there  →  "When did buy the cello?"
+    """
+    text = text_without(meant_text(query.text, checked_words(query.text)), frozenset(authors))
+    vector = embedder.embed_query(text) if text else None
+    return plan if vector is None else replace(plan, vector=vector)

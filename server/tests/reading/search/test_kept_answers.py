@@ -31,10 +31,11 @@ ONE = client(stream_grant(instance_ids=(DIARY,)))
 def found(
     door: Door, authority: ReadAuthority = ONE, text: str = "rain", **answers: Any
 ) -> FoundHits:
-    read = authorize_search(authority, SearchQuery(text), None)
+    query = SearchQuery(text)
+    read = authorize_search(authority, query, None)
     with door.store.snapshot() as snapshot:
         state: Any = State(snapshot, **answers)
-        return found_lately(door.ports, state, read, exact=False)
+        return found_lately(door.ports, state, read, query)
 
 
 def test_it_is_the_same_while_nothing_changed_and_a_minute_has_not_gone_by(door: Door) -> None:

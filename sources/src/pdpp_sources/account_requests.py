@@ -6,9 +6,15 @@ the one that names them parses what is answered.
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from typing import Protocol
 
 import msgspec
+
+LONGEST_RUN_SECONDS = 5 * 3600.0
+"""Longer than whoever holds the connection asks anything over it."""
 
 
 class AccountTrouble(Exception):
@@ -75,3 +81,15 @@ def answer_over(
         return wire.ask(message) if isinstance(message, AskServer) else ServerWords(wire.words())
     except AccountTrouble as trouble:
         return NoAnswer(trouble.code)
+
+
+@contextmanager
+def ended_in_time(kill: Callable[[], None]) -> Generator[None]:
+    """End a process after the longest run: one that was broken out of may say nothing for ever."""
+    timer = threading.Timer(LONGEST_RUN_SECONDS, kill)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()

@@ -12,7 +12,13 @@ from typing import IO
 import msgspec
 
 from pdpp_kernel.system.confinement import MB
-from pdpp_sources.account_requests import AskServer, NextWords, RequestWire, answer_over
+from pdpp_sources.account_requests import (
+    AskServer,
+    NextWords,
+    RequestWire,
+    answer_over,
+    ended_in_time,
+)
 from pdpp_sources.dav.dav_messages import (
     MISBEHAVES,
     DavEnd,
@@ -30,7 +36,7 @@ MEMORY_BYTES = 384 * MB
 @contextmanager
 def read_dav(wire: RequestWire, task: DavTask) -> Generator[Iterator[SeenInAccount]]:
     """What the process says of an account, with its end as the last."""
-    with started_process(WORKER, MEMORY_BYTES) as process:
+    with started_process(WORKER, MEMORY_BYTES) as process, ended_in_time(process.kill):
         with suppress(BrokenPipeError):
             send_message(process.requests, task)
         yield _seen(wire, process.requests, process.replies)

@@ -21,6 +21,7 @@ from pdpp_sources.account_requests import (
     RequestWire,
     ServerWords,
     answer_over,
+    ended_in_time,
 )
 from pdpp_sources.jmap.jmap_messages import (
     MISBEHAVES,
@@ -96,5 +97,5 @@ class JmapProcess:
 @contextmanager
 def jmap_process(wire: RequestWire) -> Generator[JmapProcess]:
     """A process that reads over requests which `wire` sends."""
-    with started_process(WORKER, MEMORY_BYTES) as process:
+    with started_process(WORKER, MEMORY_BYTES) as process, ended_in_time(process.kill):
         yield JmapProcess(wire, process.requests, process.replies)

@@ -11,7 +11,12 @@ import pytest
 from tests.long_first import begun_with_long
 from tests.shared_collection import begun_at, is_of_everything, modules_of
 
-pytest_plugins = ["tests.secrecy.plugin", "tests.reached.plugin", "tests.reruns"]
+pytest_plugins = [
+    "tests.secrecy.plugin",
+    "tests.reached.plugin",
+    "tests.reruns",
+    "tests.no_authorities",
+]
 if os.environ.get("PDPP_TEST_DATABASE") == "postgresql":  # noqa: TID251 (a setting of tests)
     pytest_plugins.append("tests.on_postgresql")
 

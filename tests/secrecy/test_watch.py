@@ -21,7 +21,7 @@ from personal_server.consent.credentials import (
 from personal_server.granting import decisions, owner_sessions, pending_requests, tokens
 from personal_server.reading import tokens as read_tokens
 from tests.nested import nested_run
-from tests.secrecy.files import pages
+from tests.secrecy.files import is_empty_table, look_at_files, pages
 from tests.secrecy.plugin import WATCH
 from tests.secrecy.watch import Watch
 
@@ -108,3 +108,39 @@ def test_the_pages_of_a_database_are_all_of_it(tmp_path: Path, page_bytes: int) 
     assert b"".join(found) == raw
     assert {len(page) for page in found} == {page_bytes}
     assert list(pages(raw[1:])) == [raw[1:]], "what is no database is heard as it is"
+
+
+@pytest.mark.parametrize("kind", ["", "WITHOUT ROWID"])
+@pytest.mark.parametrize("page_bytes", [512, 4096])
+def test_a_table_is_empty_if_it_has_no_row(tmp_path: Path, page_bytes: int, kind: str) -> None:
+    path = tmp_path / "some.db"
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute(f"PRAGMA page_size = {page_bytes}")
+        counts = (0, 1, 2, 500)
+        for count in counts:
+            connection.execute(f"CREATE TABLE t{count} (a TEXT PRIMARY KEY, b TEXT) {kind}")
+            rows = [(str(number), "x" * 20) for number in range(count)]
+            connection.executemany(f"INSERT INTO t{count} VALUES (?, ?)", rows)  # noqa: S608
+        connection.execute(f"CREATE TABLE gone (a TEXT PRIMARY KEY, b TEXT) {kind}")
+        connection.execute("INSERT INTO gone VALUES ('1', '2')")
+        connection.execute("DELETE FROM gone")
+        connection.commit()
+        found = connection.execute("SELECT name, rootpage FROM sqlite_master WHERE type = 'table'")
+        roots = dict(found.fetchall())
+    raw = path.read_bytes()
+    empty = {name for name, root in roots.items() if is_empty_table(raw, root)}
+    assert empty == {"t0", "gone"}
+
+
+@pytest.mark.parametrize("is_kept", [True, False])
+def test_a_row_that_stands_in_the_log_alone_is_looked_at(tmp_path: Path, is_kept: bool) -> None:
+    watch, digest, path = Watch(), secret_hash(COOKIE), tmp_path / "some.db"
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("CREATE TABLE secrets (a BLOB)")
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        if is_kept:
+            connection.execute("INSERT INTO secrets VALUES (?)", [digest])
+        connection.commit()
+        look_at_files(tmp_path, watch)
+    assert (digest in watch.digests) is is_kept

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -27,25 +27,49 @@ class Work(NamedTuple):
 
 @contextmanager
 def counted_store(directory: Path) -> Generator[tuple[SqlRecordStore, Counters]]:
-    """A store whose connections count the steps of every statement, the word index's too."""
+    """A store whose connections are known to `counting`."""
     counters: Counters = {}
 
-    def count(connection: apsw.Connection) -> None:
-        counter = counters.setdefault(connection, [0])
+    def know(connection: apsw.Connection) -> None:
+        counters.setdefault(connection, [0])
 
-        def step() -> bool:
-            counter[0] += 1
-            return False
-
-        connection.set_progress_handler(step, 1, id=counters)
-
-    apsw.connection_hooks.append(count)
+    apsw.connection_hooks.append(know)
     try:
         with sqlite_store(directory) as store:
             furnish(store, "cin_a", "cin_b")
             yield store, counters
     finally:
-        apsw.connection_hooks.remove(count)
+        apsw.connection_hooks.remove(know)
+
+
+@contextmanager
+def counting(counters: Counters) -> Generator[None]:
+    """Count the steps of every statement in the block, the word index's too.
+
+    Only there: to fill the stores that are asked takes tens of millions of steps.
+    """
+    for connection, counter in counters.items():
+        _handle(connection, _step(counter), counters)
+    try:
+        yield
+    finally:
+        for connection in counters:
+            _handle(connection, None, counters)
+
+
+def _handle(
+    connection: apsw.Connection, step: Callable[[], bool] | None, counters: Counters
+) -> None:
+    with suppress(apsw.ConnectionClosedError):  # which has nothing to count any more
+        connection.set_progress_handler(step, 1, id=counters)
+
+
+def _step(counter: list[int]) -> Callable[[], bool]:
+    def step() -> bool:
+        counter[0] += 1
+        return False
+
+    return step
 
 
 def work_of(
@@ -58,9 +82,10 @@ def work_of(
         session = snapshot.session
         assert isinstance(session, SqliteSession)
         driver = session.driver
-        before = _now(driver, counters)
-        answer = read(snapshot)
-        after = _now(driver, counters)
+        with counting(counters):
+            before = _now(driver, counters)
+            answer = read(snapshot)
+            after = _now(driver, counters)
     return Work(*(b - a for a, b in zip(before, after, strict=True))), answer
 
 

@@ -107,6 +107,10 @@ async def test_rows_without_their_currency_offer_it_or_say_it_inside_the_fence()
     asked = {"stream": "transactions", "fields": ["amount"]}
     outcome = await answered("query_records", asked, body)
     assert outcome.structured["next"][0]["arguments"]["fields"] == ["amount", "currency"]
+    both = meta(mixed(group_by="currency"), mixed(add_field="currency"))
+    ordered = await answered("query_records", asked, {"data": [row], "has_more": False, **both})
+    tools = [each["tool"] for each in ordered.structured["next"]]
+    assert tools == ["aggregate", "query_records"]
     body = {"data": [row], "has_more": False, **meta(units={"amount": "EUR"})}
     lines = (await answered("query_records", asked, body)).text.split("\n")
     assert lines[2] == "units: amount in EUR"

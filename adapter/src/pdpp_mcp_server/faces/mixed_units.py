@@ -47,6 +47,7 @@ def unit_calls(
     check_shape: Callable[[Arguments], Query] | None = None,
 ) -> list[NextCall]:
     """The call that tells the units apart which a figure, an order or a page mixes."""
+    calls: list[NextCall] = []
     for warning in server_warnings(body):
         detail = as_object(warning.get("detail"))
         by, added = as_text(detail.get("group_by")), as_text(detail.get("add_field"))
@@ -58,12 +59,12 @@ def unit_calls(
         if by:
             kept = {name: arguments[name] for name in SHARED_ARGUMENTS if name in arguments}
             grouped = {**kept, "metric": "count", "group_by": by}
-            return [NextCall("aggregate", grouped, "how many records each unit has")]
-        if added and "fields" in arguments:
+            calls.append(NextCall("aggregate", grouped, "how many records each unit has"))
+        elif added and "fields" in arguments:
             fields = [*as_list(arguments["fields"]), added]
             kept = {**without(arguments, "cursor"), "fields": fields}
-            return [NextCall(tool, kept, "each row with its unit")]
-    return []
+            calls.append(NextCall(tool, kept, "each row with its unit"))
+    return calls
 
 
 def _grouped_by(arguments: Arguments, by: str) -> Arguments:

@@ -21,13 +21,12 @@ from tests.dovecot import needs_dovecot
 pytestmark = pytest.mark.browser
 RING = "<title>A page</title><style>:focus-visible{outline:3px solid}</style>"
 FIRST = "<a href=x>First</a>"
-# Without scripts there are no dialogs that could keep the keyboard in.
-LONG_WAY = "no-script"
 
 
-@pytest.mark.parametrize(
-    "way", [pytest.param(way, marks=pytest.mark.long if way == LONG_WAY else ()) for way in WAYS]
-)
+# Minutes; each step alone: that the keyboard reaches every control of a page in `test_pages`, what
+# is sent in `test_uploads`, what is allowed and changed in `test_consent`, the log in `test_live`.
+@pytest.mark.long
+@pytest.mark.parametrize("way", WAYS)
 def test_an_owner_who_has_only_a_keyboard_gets_from_nothing_to_a_receipt(
     tmp_path: Path, way: str
 ) -> None:

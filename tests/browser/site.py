@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -17,6 +18,7 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support.wait import WebDriverWait
 
+from pdpp_kernel.source_declaration import SourceDeclaration
 from pdpp_sources.bank.reader import DECLARATION as BANK
 from pdpp_sources.mail.reader import DECLARATION as MAIL
 from personal_server.app.server import Server, open_server
@@ -98,10 +100,16 @@ def site(
             yield Site(origin, server, folder)
 
 
+@cache
+def declarations() -> tuple[SourceDeclaration, SourceDeclaration]:
+    """Of mails and of a bank, as values that every server may share."""
+    return parse_declaration(MAIL), parse_declaration(BANK)
+
+
 def fill(records: RecordStore, now_ns: int) -> None:
     """Two mailboxes and a bank account."""
-    for raw in (MAIL, BANK):
-        records.put_declaration(parse_declaration(raw), render_declaration(raw), now_ns)
+    for raw, declared in zip((MAIL, BANK), declarations(), strict=True):
+        records.put_declaration(declared, render_declaration(raw), now_ns)
     accounts: list[tuple[str, str, str, str, str, list[dict[str, Any]]]] = [
         (HOME, "mail", MAIL_SOURCE, "Home mailbox", "messages", mails(now_ns, 40)),
         (WORK, "mail", MAIL_SOURCE, "Work mailbox", "messages", mails(now_ns, 12)),
@@ -111,7 +119,8 @@ def fill(records: RecordStore, now_ns: int) -> None:
         records.add_connection(
             Connection(connection_id, key, source_id, name, ConnectionStatus.ACTIVE, now_ns, now_ns)
         )
-        declared = parse_declaration(MAIL if key == "mail" else BANK).streams[stream]
+        mail, bank = declarations()
+        declared = (mail if key == "mail" else bank).streams[stream]
         writes = [RecordWrite(row["id"], row, now_ns) for row in rows]
         records.commit(Batch(connection_id, declared, writes, now_ns))
 

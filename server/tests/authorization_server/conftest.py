@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 import httpx2
 import pytest
 
+from pdpp_kernel.source_declaration import SourceDeclaration
 from personal_server.authorization_server.application import (
     AuthorizationParts,
     authorization_app,
@@ -309,18 +312,21 @@ def connection(connection_id: str, key: str, source: str) -> Connection:
     )
 
 
+@cache
+def declarations() -> Mapping[str, SourceDeclaration]:
+    """Of the two sources: values, which all tests may share."""
+    raw = json.loads(SAMPLE.read_text(encoding="utf-8"))
+    notes = {**raw, "source": {"kind": "connector", "id": NOTES}, "connector_key": "notes"}
+    return MappingProxyType({JOURNAL: parse_declaration(raw), NOTES: parse_declaration(notes)})
+
+
 @pytest.fixture
 def server(store: AuthorizationStore) -> Server:
-    raw = json.loads(SAMPLE.read_text(encoding="utf-8"))
-    journal = parse_declaration(raw)
-    notes = parse_declaration(
-        {**raw, "source": {"kind": "connector", "id": NOTES}, "connector_key": "notes"}
-    )
     connections = (
         connection("cin_journal", "journal", JOURNAL),
         connection("cin_notes", "notes", NOTES),
     )
-    return Server(store, catalog=Catalog({JOURNAL: journal, NOTES: notes}, connections))
+    return Server(store, catalog=Catalog(declarations(), connections))
 
 
 @pytest.fixture

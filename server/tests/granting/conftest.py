@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pytest
 
+from pdpp_kernel.source_declaration import SourceDeclaration
 from personal_server.consent.choices import Choices, EntryChoice, StreamChoice
 from personal_server.consent.credentials import secret_hash
 from personal_server.consent.offers import EntryOffer
@@ -181,13 +184,18 @@ def entry(source: str = JOURNAL, **over: object) -> dict[str, object]:
     return {name: value for name, value in found.items() if value is not None}
 
 
-def make_bench(store: AuthorizationStore) -> Bench:
-    """A bench with two connected sources and one app."""
+@cache
+def declarations() -> Mapping[str, SourceDeclaration]:
+    """Of the two sources: values, which all benches may share."""
     raw = json.loads(SAMPLE.read_text(encoding="utf-8"))
     notes = {**raw, "source": {"kind": "connector", "id": NOTES}, "connector_key": "notes"}
-    declarations = {JOURNAL: parse_declaration(raw), NOTES: parse_declaration(notes)}
+    return MappingProxyType({JOURNAL: parse_declaration(raw), NOTES: parse_declaration(notes)})
+
+
+def make_bench(store: AuthorizationStore) -> Bench:
+    """A bench with two connected sources and one app."""
     connections = (connection("a"), connection("n", "notes", NOTES))
-    made = Bench(store, catalog=Catalog(declarations, connections))
+    made = Bench(store, catalog=Catalog(declarations(), connections))
     made.client()
     return made
 

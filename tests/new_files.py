@@ -27,11 +27,16 @@ def _empty() -> bytes:
         return path.read_bytes()
 
 
-def new_file(path: Path, **options: Any) -> SqliteDatabase:
-    """The database in a file, which is a new one if there is none."""
+def begin_file(path: Path) -> None:
+    """Make a new file where there is none, for what opens it by itself."""
     is_file = os.environ.get("PDPP_TEST_DATABASE") != "postgresql"  # noqa: TID251 (a setting of tests)
     if is_file and not path.exists():
-        path.parent.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(0o700, parents=True, exist_ok=True)
         path.touch(0o600)
         path.write_bytes(_empty())
+
+
+def new_file(path: Path, **options: Any) -> SqliteDatabase:
+    """The database in a file, which is a new one if there is none."""
+    begin_file(path)
     return SqliteDatabase(path, **options)

@@ -40,6 +40,7 @@ from server.tests.console.household import (
     payments,
 )
 from tests.browser.chromium import free_port, served
+from tests.new_files import begin_file
 
 SECONDS = 120  # one, but on a machine that is busy with much else
 DOWNLOADS = "Downloads"
@@ -94,6 +95,7 @@ def site(
         server_name=name,
         import_folders=(downloads,),
     )
+    begin_file(settings.database_path)
     with open_server(settings) as server:
         fill(server.stores.records, time.time_ns())
         with served(served_app(server), port) as origin:

@@ -120,6 +120,17 @@ def test_what_stands_among_more_of_the_words_gains_by_them() -> None:
     assert found[:2] == ["z3", "b3"]
 
 
+def test_a_word_that_several_say_around_a_record_counts_once() -> None:
+    # b3 has the common word three times around it, z3 the rare one once
+    holders = {"b1": (0, 1), "b2": (0, 1), "b4": (0, 1), "z1": (1, 0)}
+    some = [
+        Ranked(candidate(key)._replace(occurrences=counts), -8.0) for key, counts in holders.items()
+    ]
+    beside, meant = talk(6, "b") | talk(6, "z"), near(b3=0.5, z3=0.5)
+    found = keys(joined([], some, meant, beside, SomeWords((2.0, 1.0)), no_gains))
+    assert found.index("z3") < found.index("b3")
+
+
 def test_a_conversation_in_which_who_is_named_writes_is_looked_at_first() -> None:
     # 2 where a word stands in who wrote, 1 where it stands in the text
     of_ada, about_ada = (2, 0), (1, 0)

@@ -227,16 +227,20 @@ def _around(
         place: [place, *(at for at in (each.before, each.after) if at is not None)]
         for place, each in beside.items()
     }
-    near: dict[RecordPlace, set[int]] = {}
+    near: dict[RecordPlace, int] = {}  # a bit for each word
     for holder in held.keys() & sides.keys():
-        own = [word for word, count in enumerate(held[holder]) if count]
+        own = sum(1 << word for word, count in enumerate(held[holder]) if count)
         for place in sides[holder]:
-            near.setdefault(place, set()).update(own)
-    shares: dict[RecordPlace, float] = {}
+            near[place] = near.get(place, 0) | own
+    words = dict.fromkeys(sides, 0)
     for place, places in sides.items():
-        words = set[int]().union(*(near[at] for at in places if at in near))
-        shares[place] = sum(asked.weights[word] for word in sorted(words)) / total
-    return shares
+        for at in places:
+            words[place] |= near.get(at, 0)
+    shares = {
+        each: sum(weight for word, weight in enumerate(asked.weights) if each >> word & 1) / total
+        for each in {*words.values()}
+    }
+    return {place: shares[each] for place, each in words.items()}
 
 
 def _writers(

@@ -163,7 +163,8 @@ def _found(
         len(answer) for answer, asked in zip(answers, questions, strict=True) if asked.least is None
     )
     if embedder is not None and plan.meaning is not None and wider.authors:
-        plan = replace(plan, meaning=without_authors(embedder, plan.meaning, query, wider.authors))
+        left = without_authors(embedder, plan.meaning, query.text, plan.words, wider.authors)
+        plan = replace(plan, meaning=left)
     near = _nearest(snapshot, read, plan, whole)
     _require_any(read, first.lost | near.lost)
     best, left_out = _refined(snapshot, read, strict, first.document_frequencies)

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Protocol
 
-from pdpp_kernel.criteria import Term
+from pdpp_kernel.criteria import Term, WordQuery
 from pdpp_kernel.errors import StorageUnavailable, UnsupportedSearchMode
 from personal_server.domain.search_words import text_without
 from personal_server.enforcement.plans import MeaningPlan
@@ -75,7 +75,7 @@ def asked_meaning(
 
 
 def without_authors(
-    embedder: QueryEmbedder, plan: MeaningPlan, query: SearchQuery, authors: Iterable[Term]
+    embedder: QueryEmbedder, plan: MeaningPlan, text: str, words: WordQuery, authors: Iterable[Term]
 ) -> MeaningPlan:
     """What a query means without the names of those who wrote, as it was where that is nothing.
 
@@ -83,6 +83,6 @@ def without_authors(
 
         "When did Ada buy the cello?", Ada writes there  →  "When did buy the cello?"
     """
-    text = text_without(meant_text(query.text, checked_words(query.text)), frozenset(authors))
-    vector = embedder.embed_query(text) if text else None
+    left = text_without(meant_text(text, words), frozenset(authors))
+    vector = embedder.embed_query(left) if left else None
     return plan if vector is None else replace(plan, vector=vector)

@@ -45,7 +45,6 @@ from personal_server.collecting.imports import (
 from personal_server.collecting.listed_records import ListedRecords
 from personal_server.collecting.survey import survey
 from personal_server.domain.declaration_document import parse_declaration
-from personal_server.storage.ports.whole_store import RecordStore
 
 ShowPlace = Callable[[int], None]
 
@@ -221,7 +220,7 @@ class _PathImport:
                 reading = reading.looked_again(known)
                 changed = changed_kinds(known, reading.seen)
             begun_ns = ports.clock()
-            declaration = _declared(ports, reading.seen.declaration, begun_ns)
+            declaration = _declared(ports, reading, begun_ns)
             account, why_new = self.command.account, ""
             accounts = accounts_of(ports.store, declaration.connector_key)
             if account is None and accounts:
@@ -312,17 +311,18 @@ class _PathImport:
         return report | ({"receipt": receipt} if receipt else {})
 
 
-def _declared(ports: ImportPorts, content: Data, now_ns: int) -> SourceDeclaration:
-    """What a feed brings batch by batch is declared once."""
-    known = declared_already(ports.store, content) if ports.is_fed else None
-    return known or declare(ports.store, content, now_ns).declaration
+def _declared(ports: ImportPorts, reading: ProcessReading, now_ns: int) -> SourceDeclaration:
+    """What a feed brings batch by batch is declared once; what is declared anew is vouched for."""
+    content = reading.seen.declaration
+    if current := ports.store.declaration(str(content.get("connector_key")), None):
+        declaration = parse_declaration(content)
+        if current.digest != declaration.digest:
+            from personal_server.cli.vouched_declarations import vouch  # noqa: PLC0415 (few)
 
-
-def declared_already(store: RecordStore, content: Data) -> SourceDeclaration | None:
-    """The declaration, where it is to the letter the current one: a server has laid it out."""
-    declaration = parse_declaration(content)
-    current = store.declaration(declaration.connector_key, None)
-    return declaration if current and current.digest == declaration.digest else None
+            vouch(declaration.connector_key, content)
+        elif ports.is_fed:  # a server has laid it out
+            return declaration
+    return declare(ports.store, content, now_ns).declaration
 
 
 def _heading(reading: ProcessReading) -> str:

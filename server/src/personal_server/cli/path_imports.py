@@ -220,7 +220,7 @@ class _PathImport:
                 reading = reading.looked_again(known)
                 changed = changed_kinds(known, reading.seen)
             begun_ns = ports.clock()
-            declaration = _declared(ports, reading, begun_ns)
+            declaration = declared(ports, reading.seen.declaration, begun_ns)
             account, why_new = self.command.account, ""
             accounts = accounts_of(ports.store, declaration.connector_key)
             if account is None and accounts:
@@ -311,9 +311,8 @@ class _PathImport:
         return report | ({"receipt": receipt} if receipt else {})
 
 
-def _declared(ports: ImportPorts, reading: ProcessReading, now_ns: int) -> SourceDeclaration:
+def declared(ports: ImportPorts, content: Data, now_ns: int) -> SourceDeclaration:
     """What a feed brings batch by batch is declared once; what is declared anew is vouched for."""
-    content = reading.seen.declaration
     if current := ports.store.declaration(str(content.get("connector_key")), None):
         declaration = parse_declaration(content)
         if current.digest != declaration.digest:

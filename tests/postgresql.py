@@ -26,6 +26,7 @@ import psycopg
 from personal_server.storage.postgres.database import PostgresDatabase
 from personal_server.storage.sql.store import SqlRecordStore
 from tests.emptied import COPIED_SCHEMA, EmptySchema, looking_at
+from tests.memory_folder import MEMORY
 from tests.processes import started, stop
 
 _NUMBERS, _COPIES = count(1), count(1)
@@ -183,8 +184,10 @@ def server() -> PostgresServer:
 @contextmanager
 def new_cluster(**settings: str) -> Generator[PostgresServer, None, None]:
     """One more, still without data; it ends with the block."""
-    # the path of a socket is short
-    folder = Path(tempfile.mkdtemp(prefix="pdpp-pg-", dir="/tmp"))
+    # the path of a socket is short, and another user than root enters the folder
+    here = Path(tempfile.gettempdir())
+    parent = here if here.parent == MEMORY else Path("/tmp")
+    folder = Path(tempfile.mkdtemp(prefix="pdpp-pg-", dir=parent))
     found = PostgresServer(folder, programs(), **settings)
     try:
         yield found

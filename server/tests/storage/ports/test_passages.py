@@ -127,7 +127,7 @@ def pack(store: RecordStore) -> int:
 @pytest.mark.usefixtures("small_blocks")
 def test_blocks_of_signs_are_what_their_passages_are(store: RecordStore) -> None:
     """While they are made, and when something in the middle of one changed, came or went."""
-    bodies = ("puppy", "rain", "a bill", "the garden", "weather", "a letter")
+    bodies = ("puppy", "rain", "a bill", "the garden", "weather", "a postcard")
     days = [f"2026-03-{day:02}T00:00:00Z" for day in range(1, 25)]
     write(store, "cin_a", [note(f"n{n}", at, body=bodies[n % 6]) for n, at in enumerate(days)])
     since, until = instant_ns(days[5]), instant_ns(days[20])

@@ -25,7 +25,7 @@ from pathlib import Path
 
 from bench.fed_mailbox import BURST, Owner, Wire
 from bench.site import Site
-from tests.browser.chromium import free_port
+from tests.ports import free_port
 from tests.processes import started, stop
 from tests.radicale_server import PASSWORD, answers, configured
 

@@ -24,7 +24,8 @@ from bench.archive import COLLECTIONS, records
 from bench.clients import Refused, RestCaller
 from bench.filling import SEED
 from bench.operations import Read
-from bench.site import STARTING_SECONDS, Running, free_port
+from bench.site import STARTING_SECONDS, Running
+from tests.ports import free_port
 from tests.processes import started, stop
 
 DATASETTE = "datasette==0.65.5"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import socket
 import subprocess
 import sys
 import sysconfig
@@ -17,6 +16,7 @@ from time import clock_gettime_ns, perf_counter, sleep
 
 import psycopg
 
+from tests.ports import free_port
 from tests.postgresql import PostgresServer, programs
 from tests.processes import started, stop
 
@@ -221,10 +221,3 @@ class Running:
 def _processor_clock(pid: int) -> int:
     """The clock of another process, as `clock_getcpuclockid` of Linux makes its number."""
     return (~pid << 3) | 2
-
-
-def free_port() -> int:
-    """One that nobody listens at now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import queue
-import socket
 import subprocess
 import sys
 import sysconfig
@@ -23,6 +22,7 @@ from bench.samples import Sample, mailbox, statement
 from demo.agent import Agent, over_http, over_stdio
 from demo.receiver import Receiver
 from demo.story import Story
+from tests.ports import free_port
 from tests.postgresql import server
 from tests.processes import started, stop
 
@@ -382,13 +382,6 @@ async def read_bank(agent: Agent, story: Story) -> None:
     )
     await agent.ask("The three latest, please.", "query_records", {**bank, "limit": 3})
     story.remark("Each face of a result is complete on its own, bounded, and names the next step.")
-
-
-def free_port() -> int:
-    """A port that nobody listens on now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 if __name__ == "__main__":

@@ -26,7 +26,8 @@ from typing import Any, ClassVar
 
 import pytest
 
-from tests.dovecot import PASSWORD, free_port
+from tests.dovecot import PASSWORD
+from tests.ports import free_port
 from tests.processes import started, stop
 
 UNPACKED = Path(__file__).parents[1] / ".cache/cyrus"

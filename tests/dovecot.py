@@ -21,7 +21,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.browser.chromium import free_port
+from tests.ports import free_port
 from tests.processes import started, stop
 
 PROGRAM = shutil.which("dovecot", path=f"{os.environ.get('PATH', '')}:/usr/sbin")  # noqa: TID251

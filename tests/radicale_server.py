@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.browser.chromium import free_port
+from tests.ports import free_port
 from tests.processes import started, stop
 
 USER, PASSWORD = "ada@example.org", "app-password-7"

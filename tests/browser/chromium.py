@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import socket
 import threading
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
@@ -113,13 +112,6 @@ def _begun(
         preferences: dict[str, Any] = {"profile.managed_default_content_settings.javascript": 2}
         options.add_experimental_option("prefs", preferences)
     return webdriver.Chrome(options, Service(driver_path, log_output=os.devnull))
-
-
-def free_port() -> int:
-    """A port that nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 @contextmanager

@@ -21,8 +21,9 @@ from pathlib import Path
 from selenium.webdriver.support.wait import WebDriverWait
 
 from personal_server.console.uploads import CHUNK_BYTES
-from tests.browser.chromium import chromium, free_port
+from tests.browser.chromium import chromium
 from tests.browser.site import Owner
+from tests.ports import free_port
 from tests.processes import started, stop
 
 GIGABYTE = 1024**3

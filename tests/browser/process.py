@@ -22,9 +22,10 @@ import httpx2
 from personal_server.app.server import open_server
 from personal_server.settings import Settings
 from personal_server.web.guarded_fetch import GuardedFetch
-from tests.browser.chromium import free_port, served
+from tests.browser.chromium import served
 from tests.browser.publishing import Publisher
 from tests.browser.site import fill
+from tests.ports import free_port
 
 PUBLIC_ADDRESS = "93.184.216.34"
 

@@ -39,8 +39,9 @@ from server.tests.console.household import (
     mails,
     payments,
 )
-from tests.browser.chromium import free_port, served
+from tests.browser.chromium import served
 from tests.new_files import begin_file
+from tests.ports import free_port
 
 SECONDS = 120  # one, but on a machine that is busy with much else
 DOWNLOADS = "Downloads"

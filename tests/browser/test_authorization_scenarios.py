@@ -8,11 +8,11 @@ import pytest
 
 from personal_server.console.consent_view import UNKNOWN
 from tests.browser.agent import allow_home_mailbox
-from tests.browser.chromium import free_port
 from tests.browser.site import Owner, Site
 from tests.conformance.authorization import run_authorization_scenarios
 from tests.conformance.expected import figures
 from tests.conformance.suite import REVISIONS, needs_suite
+from tests.ports import free_port
 
 pytestmark = [pytest.mark.browser, pytest.mark.conformance, needs_suite]
 

@@ -21,10 +21,10 @@ from pdpp_mcp_server.rs_client.authorization_flows import listening
 from personal_server.authorization_server.client_assertions import ASSERTION_TYPE
 from personal_server.console.consent_view import CLAIMED
 from tests.browser.agent import Agent, live_through, read_messages
-from tests.browser.chromium import free_port
 from tests.browser.process import server_process
 from tests.browser.publishing import CHATGPT, CHATGPT_KEYS, CLAUDE, KEY, Publisher, publishing
 from tests.browser.site import Owner
+from tests.ports import free_port
 
 pytestmark = [pytest.mark.browser, pytest.mark.anyio]
 

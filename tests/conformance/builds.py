@@ -20,9 +20,10 @@ from personal_server.granting.audit import Acting
 from personal_server.granting.local_grants import LocalGranting, LocalRequest
 from personal_server.settings import Settings
 from server.tests.console.household import BANK_SOURCE
-from tests.browser.chromium import free_port, served
+from tests.browser.chromium import served
 from tests.browser.site import site
 from tests.conformance.fixtures import FIXTURES
+from tests.ports import free_port
 from tests.requirements.real import Real, outermost
 
 SELECTION = {

@@ -25,8 +25,9 @@ from pdpp_mcp_server.handles import (
     window_uri,
 )
 from personal_server.settings import Settings
-from tests.browser.chromium import free_port, served
+from tests.browser.chromium import served
 from tests.conformance.builds import AddBearer
+from tests.ports import free_port
 from tests.requirements.real import Real, outermost
 
 Json = dict[str, Any]

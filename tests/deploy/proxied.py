@@ -20,7 +20,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from personal_server.settings import Settings
 from server.tests.app.http_server.served import ServedProcess, until
-from tests.browser.chromium import free_port
+from tests.ports import free_port
 from tests.processes import started, stop
 
 PAGE = Path(__file__).parents[2] / "docs" / "deploy.md"

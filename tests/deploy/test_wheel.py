@@ -21,7 +21,7 @@ from bench.clients import StdioCaller
 from bench.samples import statement
 from pages.parts import PACKAGES, ROOT
 from server.tests.app.http_server.served import until
-from tests.browser.chromium import free_port
+from tests.ports import free_port
 from tests.processes import started, stop
 
 PIP = (sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check")

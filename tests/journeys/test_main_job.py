@@ -3,7 +3,6 @@
 import json
 import os
 import signal
-import socket
 import subprocess
 import sysconfig
 from collections.abc import Generator, Mapping
@@ -19,18 +18,13 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp_types import CallToolResult
 
+from tests.ports import free_port
 from tests.processes import started, stopped
 from tests.secrecy.plugin import WATCH
 
 BIN = Path(sysconfig.get_path("scripts"))
 SELECTION = ("--source", "mail", "--stream", "messages:id,subject,sent_at,body")
 TOOLS = ["schema", "query_records", "aggregate", "search", "fetch", "read_record_field"]
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 class Home:

@@ -29,8 +29,8 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from bench.clients import StdioCaller
 from personal_server.consent.credentials import base64url
 from release.signed_digests import write_digests
-from tests.browser.chromium import free_port
 from tests.image.__main__ import MBOX, OWN, USER, fetch_locked, until
+from tests.ports import free_port
 from tests.processes import started, stop
 
 HOME = "/home/owner"

@@ -16,7 +16,7 @@ from pathlib import Path
 from personal_server.app.stores import open_stores
 from personal_server.storage.ports.disclosure_stores import DisclosureQuery
 from server.tests.app.http_server.served import CALLER, until
-from tests.browser.chromium import free_port
+from tests.ports import free_port
 from tests.torture.erasing import erase
 from tests.torture.interrupting import (
     code_killed,

@@ -26,7 +26,7 @@ from personal_server.domain.stored import CollectionRun, RunStatus
 from personal_server.settings import Settings, from_env
 from server.tests.app.http_server.served import PAYMENTS, SECONDS, ServedProcess, served_process
 from server.tests.app.whole import whole
-from tests.browser.chromium import free_port
+from tests.ports import free_port
 
 TOKEN = "f" * 40
 DOORS = {"network", "in_process"}

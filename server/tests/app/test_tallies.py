@@ -21,7 +21,7 @@ from personal_server.web.traffic import Traffic
 from server.tests.app.http_server.served import PAYMENTS, until
 from server.tests.app.http_server.several import callers_of_each, several
 from server.tests.app.test_figures import values
-from tests.browser.chromium import free_port
+from tests.ports import free_port
 
 ROUTE = ("network", "GET /v1/schema")
 

@@ -24,16 +24,11 @@ from personal_server.cli.serving_process import SIGN_IN_PAGE, require_password
 from personal_server.granting.owner_sessions import OwnerSignIn
 from personal_server.settings import Settings, from_env
 from tests.oracle.authorization_memory import MemoryAuthorizationStore
+from tests.ports import free_port
 from tests.processes import started, stop, stopped
 from tests.secrecy.plugin import WATCH
 
 Pdpp = Callable[..., subprocess.CompletedProcess[str]]
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 @pytest.fixture

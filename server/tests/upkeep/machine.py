@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import subprocess
 import sysconfig
 from collections.abc import Generator
@@ -15,16 +14,11 @@ from typing import Any
 
 import httpx2
 
+from tests.ports import free_port
 from tests.processes import started, stopped
 from tests.secrecy.plugin import WATCH
 
 PDPP = str(Path(sysconfig.get_path("scripts")) / "pdpp")
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 @dataclass
@@ -36,7 +30,7 @@ class Machine:
     process: subprocess.Popen[str] | None = None
 
     def __post_init__(self) -> None:
-        self.address = f"127.0.0.1:{_free_port()}"
+        self.address = f"127.0.0.1:{free_port()}"
 
     @property
     def data(self) -> Path:

@@ -13,9 +13,10 @@ import httpx2
 
 from bench.samples import RECURRING, Sample, mailbox, notes, statement, statements, unpacked
 from bench.workspace import workspace
-from demo.__main__ import Home, free_port
+from demo.__main__ import Home
 from demo.story import Story
 from tests.journeys.questions.asking import CONVERSATIONS, OFFERED, SINCE, Facts, Json, Rows
+from tests.ports import free_port
 
 
 def archives(*, with_mail: bool) -> list[tuple[str, Sample]]:

@@ -26,9 +26,9 @@ from personal_server.granting.local_grants import LocalRequest
 from personal_server.granting.tokens import Entitlement, mint
 from personal_server.settings import Settings
 from server.tests.console.household import bank_request
-from tests.browser.chromium import free_port
 from tests.browser.site import fill
 from tests.new_files import begin_file
+from tests.ports import free_port
 from tests.processes import started, stop
 from tests.secrecy.plugin import WATCH
 

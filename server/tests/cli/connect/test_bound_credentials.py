@@ -28,7 +28,8 @@ from pdpp_mcp_server.rs_client.proof_keys import KeyRing
 from personal_server.storage.authorization_rows import TokenRow
 from server.tests.app.whole import Whole, whole
 from server.tests.console.browsing import allow
-from tests.browser.chromium import free_port, served
+from tests.browser.chromium import served
+from tests.ports import free_port
 from tests.requirements.doors import StdioWire, command, environment, greeting_request
 
 

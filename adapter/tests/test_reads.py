@@ -225,22 +225,43 @@ def test_a_bound_that_is_a_day_is_left_as_it_is() -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "mended"),
+    ("tool", "asked", "mended"),
     [
-        ({"fields": ["activity date", "id"]}, {"fields": ["Activity_Date", "id"]}),
-        ({"filter": {"DISTANCE": {"gte": 5}}}, {"filter": {"Distance": {"gte": 5}}}),
-        ({"sort": "-activity_date"}, {"sort": "-Activity_Date"}),
-        ({"fields": ["when"]}, None),
-        ({"fields": ["twin"]}, None),
+        ("query_records", {"fields": ["activity date", "id"]}, {"fields": ["Activity_Date", "id"]}),
+        (
+            "query_records",
+            {"filter": {"DISTANCE": {"gte": 5}}},
+            {"filter": {"Distance": {"gte": 5}}},
+        ),
+        ("query_records", {"sort": "-activity_date"}, {"sort": "-Activity_Date"}),
+        ("query_records", {"fields": ["when"]}, None),
+        ("query_records", {"fields": ["twin"]}, None),
+        # one of both conditions would be lost, and the call be wider
+        ("query_records", {"filter": {"distance": {"gte": 5}, "Distance": {"lte": 9}}}, None),
+        (
+            "aggregate",
+            {"metric": "count", "group_by": "activity_date", "then_by": "connection_id"}
+            | {"sort": "-value"},
+            {"metric": "count", "group_by": "Activity_Date", "then_by": "connection_id"}
+            | {"sort": "-value"},
+        ),
     ],
 )
 def test_a_field_in_other_letters_is_asked_for_as_it_is_spelled(
-    asked: Json, mended: Json | None
+    tool: str, asked: Json, mended: Json | None
 ) -> None:
-    granted = ["id", "Activity_Date", "Distance", "Twin", "TWIN"]
+    granted = ["id", "Activity_Date", "Distance", "Twin", "TWIN", "Value", "ConnectionID"]
     error = {"code": "unknown_field", "allowed_values": granted}
-    found = next_call("query_records", error, 400, {"stream": "activities", **asked})
+    found = next_call(tool, error, 400, {"stream": "activities", **asked})
     assert found is not None
     named = {"stream": "activities"}
-    expected = ("query_records", {**named, **mended}) if mended else ("schema", named)
+    expected = (tool, {**named, **mended}) if mended else ("schema", named)
     assert (found.tool, found.arguments) == expected
+
+
+def test_no_field_is_renamed_after_a_stream() -> None:
+    error = {"code": "grant_stream_not_allowed", "allowed_values": ["contacts"]}
+    asked: Json = {"stream": "mesages", "fields": ["Contacts"]}
+    found = next_call("query_records", error, 403, asked)
+    assert found is not None
+    assert (found.tool, found.arguments) == ("schema", {})

@@ -58,7 +58,12 @@ _BOUNDS = {
 }
 LARGEST_LIMIT = 100
 NAMED_VALUES = 12
-_NAMING = {"fields", "sort", "field", "group_by", "then_by", "group_by_time", "filter"}
+# Where the arguments of a tool name fields; the `sort` of others is one of a few words.
+_NAMING = {
+    "query_records": ("fields", "filter", "sort"),
+    "aggregate": ("field", "filter", "group_by", "then_by", "group_by_time"),
+}
+_NAMING_ELSEWHERE = ("fields", "filter")
 # As the server says them, and as tools do.
 NO_MODE = "unsupported_search_mode"
 MODES = {"words": "lexical", "meaning": "semantic"}
@@ -146,32 +151,39 @@ def next_call(tool: str, error: Json, status: int, arguments: Arguments) -> Next
 
 def _of_granted_names(tool: str, code: str, error: Json, arguments: Arguments) -> NextCall:
     """The call with names that are granted, else the description that lists them."""
+    if code == NO_STREAM:
+        return NextCall("schema", {})
     granted = {str(name) for name in as_list(error.get("allowed_values"))}
-    renamed = _with_granted_names(arguments, granted)
+    renamed = _with_granted_names(tool, arguments, granted)
     healed = None if renamed is None else legal_call(tool, renamed)
-    if healed is not None:
-        return healed
-    return NextCall("schema", {} if code == NO_STREAM else _described_stream(arguments))
+    return healed or NextCall("schema", _described_stream(arguments))
 
 
-def _with_granted_names(arguments: Arguments, granted: set[str]) -> Arguments | None:
+def _with_granted_names(tool: str, arguments: Arguments, granted: set[str]) -> Arguments | None:
     """The call with the names of fields as they are spelled, where case and signs alone differ.
 
-    In: `activity_date`, where `Activity_Date` is granted.
+    In: `activity_date`, where `Activity_Date` is granted; out: `Activity_Date`. None where nothing
+    differs so, or two conditions would be on one field: one of them would be lost.
     """
     spelled: dict[str, list[str]] = {}
     for name in granted:
         spelled.setdefault(_folded(name), []).append(name)
 
     def known(name: str) -> str:
-        twins = [] if name in granted else spelled.get(_folded(name), [])
+        is_known = name in granted or name == "connection_id"  # by which records are grouped, too
+        twins = [] if is_known else spelled.get(_folded(name), [])
         return twins[0] if len(twins) == 1 else name
 
     renamed = dict(arguments)
-    for argument in _NAMING & arguments.keys():
-        named = arguments[argument]
+    for argument in _NAMING.get(tool, _NAMING_ELSEWHERE):
+        named = arguments.get(argument)
+        if named is None:
+            continue
         if is_object(named):
-            renamed[argument] = {known(name): value for name, value in named.items()}
+            conditions = {known(name): value for name, value in named.items()}
+            if len(conditions) < len(named):
+                return None
+            renamed[argument] = conditions
         elif isinstance(named, str):
             sign = "-" if named.startswith("-") else ""
             renamed[argument] = sign + known(named.removeprefix("-"))

@@ -117,6 +117,17 @@ async def test_rows_without_their_currency_offer_it_or_say_it_inside_the_fence()
     assert lines[1].startswith("BEGIN")
 
 
+async def test_two_amounts_with_one_currency_offer_each_call_once() -> None:
+    row = {"object": "record", "id": "1", "data": {"amount": 1, "balance": 2}}
+    both = [mixed(group_by="currency"), mixed(add_field="currency"), mixed(add_field="unit")]
+    body = {"data": [row], "has_more": False, **meta(*both, *both)}
+    asked = {"stream": "transactions", "fields": ["amount", "balance"]}
+    outcome = await answered("query_records", asked, body)
+    (grouped, rows) = outcome.structured["next"]
+    assert grouped["tool"] == "aggregate"
+    assert rows["arguments"]["fields"] == ["amount", "balance", "currency", "unit"]
+
+
 @pytest.mark.parametrize("tool", ["aggregate", "query_records", "search"])
 async def test_every_warning_is_in_the_field_of_that_name(tool: str) -> None:
     warning = {"code": "budget_low", "message": "Little is left."}

@@ -46,8 +46,9 @@ def unit_calls(
     body: Json,
     check_shape: Callable[[Arguments], Query] | None = None,
 ) -> list[NextCall]:
-    """The call that tells the units apart which a figure, an order or a page mixes."""
+    """The calls that tell the units apart which a figure, an order or a page mixes."""
     calls: list[NextCall] = []
+    left_out: list[str] = []
     for warning in server_warnings(body):
         detail = as_object(warning.get("detail"))
         by, added = as_text(detail.get("group_by")), as_text(detail.get("add_field"))
@@ -59,11 +60,14 @@ def unit_calls(
         if by:
             kept = {name: arguments[name] for name in SHARED_ARGUMENTS if name in arguments}
             grouped = {**kept, "metric": "count", "group_by": by}
-            calls.append(NextCall("aggregate", grouped, "how many records each unit has"))
-        elif added and "fields" in arguments:
-            fields = [*as_list(arguments["fields"]), added]
-            kept = {**without(arguments, "cursor"), "fields": fields}
-            calls.append(NextCall(tool, kept, "each row with its unit"))
+            call = NextCall("aggregate", grouped, "how many records each unit has")
+            calls += [] if call in calls else [call]  # two amounts may have one currency
+        elif added and "fields" in arguments and added not in left_out:
+            left_out.append(added)
+    if left_out:
+        fields = [*as_list(arguments["fields"]), *left_out]
+        kept = {**without(arguments, "cursor"), "fields": fields}
+        calls.append(NextCall(tool, kept, "each row with its unit"))
     return calls
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-import pytest
-
 from personal_server.domain.declaration_document import parse_declaration
 from server.tests.resource_server.door import Door
 from server.tests.resource_server.journal import (
@@ -110,61 +108,3 @@ def test_it_stands_itself_where_no_occurrence_of_it_may_be_seen() -> None:
     assert line("", "id", "filename", "at")[0] == ["e1", "s1", "e2", "s3", "s4"]
     assert line("&streams=entries")[0] == ["e1", "e2"]
     assert line("", *SLOT_FIELDS, keys=("s3",))[0] == ["e1", "e2", "s3"]
-
-
-TIMED = "filter%5Bcreated_at%5D%5Bgte%5D=2026-01-01T00:00:00Z"
-OF_SLOTS = {"stream": "entries"}
-
-
-def repeats(query: str, *fields: str, path: str = "records", time: str = "at") -> Any:
-    door, reader = door_and_reader(*fields, time=time)
-    warnings = door.get(f"/v1/streams/entries/{path}?{query}", reader).body["meta"]["warnings"]
-    return [each["detail"] for each in warnings if each["code"] == "first_times_only"]
-
-
-@pytest.mark.parametrize(
-    ("path", "query", "is_told"),
-    [
-        ("records", "since=2026-01-01", True),
-        ("records", TIMED, True),
-        ("records", "limit=2", False),
-        ("records", "filter%5Btitle%5D=e1", False),
-        ("aggregate", f"metric=count&{TIMED}", True),
-        ("aggregate", "metric=count&group_by_time=created_at&granularity=day", True),
-        ("aggregate", "metric=count", False),
-    ],
-)
-def test_a_range_of_what_repeats_says_where_each_time_stands(
-    path: str, query: str, *, is_told: bool
-) -> None:
-    assert repeats(query, path=path) == ([OF_SLOTS] if is_told else [])
-
-
-def test_nothing_is_said_of_times_that_the_access_does_not_have() -> None:
-    assert repeats(TIMED, "id", "filename", "at") == []
-
-
-def test_the_other_stream_is_offered_where_it_can_be_asked_the_same() -> None:
-    granted = ("id", "entry_id", "created_at")
-    offered = {**OF_SLOTS, "shown_in": "attachments"}
-    assert repeats(TIMED, *granted, time="created_at") == [offered]
-    others = f"{TIMED}&filter%5Btitle%5D=e1"
-    assert repeats(others, *granted, time="created_at") == [OF_SLOTS]
-
-
-@pytest.mark.parametrize(
-    ("query", "is_told"),
-    [
-        ("streams=entries&since=2026-01-01", True),
-        ("streams=entries&since=2026-01-01&sort=newest", True),
-        ("streams=entries&streams=attachments&since=2026-01-01", False),
-        ("streams=entries", False),
-        ("since=2026-01-01", False),
-    ],
-)
-def test_a_search_in_a_range_that_names_what_repeats_says_so_too(
-    query: str, *, is_told: bool
-) -> None:
-    door, reader = door_and_reader()
-    warnings = door.get(f"/v1/search?q=e1&{query}", reader).body["meta"]["warnings"]
-    assert [each["detail"] for each in warnings] == ([OF_SLOTS] if is_told else [])

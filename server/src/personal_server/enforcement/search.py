@@ -21,13 +21,13 @@ from pdpp_kernel.errors import (
 from pdpp_kernel.texts import message
 from personal_server.domain.answer_warnings import Warning
 from personal_server.domain.authority import ReadableSource, ReadAuthority, TokenKind
-from personal_server.domain.envelope import MAX_NAMED_CONNECTIONS
 from personal_server.domain.search_words import parse_words
-from personal_server.domain.skipped_sources import MODE_NOT_AVAILABLE, NO_EVENT_TIME, skipped
+from personal_server.domain.skipped_sources import MODE_NOT_AVAILABLE, skipped
 from personal_server.enforcement.asked_times import conditions_in
 from personal_server.enforcement.conditions import conditions_on
 from personal_server.enforcement.queries import ALWAYS, SearchQuery
 from personal_server.enforcement.source_selection import stream_not_granted
+from personal_server.enforcement.timeless_sources import without_time
 from personal_server.enforcement.timeline import time_field
 
 MAX_QUERY_CHARS = 1_024
@@ -127,38 +127,6 @@ def skipped_on_line(
 ) -> list[Warning]:
     """What a time line says of the streams that it was asked for and does not show."""
     return absent_streams(selected, streams) + without_time(timeless, selected, streams)
-
-
-def without_time(
-    sources: Iterable[ReadableSource], others: Iterable[ReadableSource], named: tuple[str, ...]
-) -> list[Warning]:
-    """What is said of sources without a time: each of the named streams, else all in one.
-
-    Shapes: `others` are all that were looked at, among them those that have a time.
-    """
-    timeless = list(sources)
-    if named:
-        return [skipped(source, NO_EVENT_TIME) for source in timeless]
-    if not timeless:
-        return []
-    names = sorted({source.stream for source in timeless})
-    streams = names[:MAX_NAMED_CONNECTIONS]
-    shown = {source.stream for source in others if source not in timeless}
-    partly = [name for name in streams if name in shown]
-    told = [f"{name} (of some accounts)" if name in shown else name for name in streams]
-    omitted = len(names) - len(streams)
-    more = f" and {omitted} more" if omitted else ""
-    also = ({"partly": partly} if partly else {}) | ({"omitted": omitted} if omitted else {})
-    return [
-        Warning(
-            "source_skipped_not_applicable",
-            (
-                "Left out, because this access includes no time of these streams: "
-                f"{', '.join(told)}{more}."
-            ),
-            detail={"streams": streams, "reason": NO_EVENT_TIME} | also,
-        )
-    ]
 
 
 def _require_stream(authority: ReadAuthority, name: str) -> None:

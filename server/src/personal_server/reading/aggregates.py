@@ -34,6 +34,7 @@ from personal_server.enforcement.aggregates import BY_CONNECTION
 from personal_server.enforcement.authorize import authorize_aggregate
 from personal_server.enforcement.authorized_reads import AuthorizedRead
 from personal_server.enforcement.disclose import identity
+from personal_server.enforcement.first_times import first_times_only
 from personal_server.enforcement.plans import AggregatePlan
 from personal_server.enforcement.queries import AggregateQuery
 from personal_server.enforcement.rows import Aggregation, Group
@@ -41,7 +42,6 @@ from personal_server.enforcement.search import searchable_fields
 from personal_server.reading.empty_answers import Emptiness, explain_empty
 from personal_server.reading.freshness import least_fresh
 from personal_server.reading.missing_values import without_value
-from personal_server.reading.occurrences import first_times_only
 from personal_server.reading.pace import leaves_at
 from personal_server.reading.ports import ReadPorts
 from personal_server.reading.records import unavailable_meta
@@ -126,7 +126,7 @@ def read_aggregate(
             *read.warnings,
             *units.warnings,
             *without_value(read.sources, read.plan.conditions),
-            *first_times_only(authority, read.sources, _named_fields(read.plan)),
+            *first_times_only(authority, read.sources, _named_fields(query)),
         ),
         meta=meta | emptiness.meta,
         disclosed=[
@@ -142,10 +142,10 @@ def read_aggregate(
     )
 
 
-def _named_fields(plan: AggregatePlan) -> set[str]:
+def _named_fields(query: AggregateQuery) -> set[str]:
     """The fields that a request names."""
-    grouped = (each.field for each in plan.groupings)
-    named = {plan.field, *grouped, *(each.field for each in plan.conditions)}
+    groups = (query.group_by, query.then_by, query.group_by_time)
+    named = {query.field, *groups, *(each.field for each in query.filters)}
     return {name for name in named if name is not None}
 
 

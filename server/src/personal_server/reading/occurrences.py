@@ -9,16 +9,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
 from pdpp_kernel.record import JsonObject, RecordPlace
 from pdpp_kernel.values import event_instant_ns
 from personal_server.domain.answer_warnings import Warning
-from personal_server.domain.authority import ReadableSource, ReadAuthority
+from personal_server.domain.authority import ReadableSource
 from personal_server.enforcement.authorized_reads import AuthorizedRead, occurrences_plan
 from personal_server.enforcement.plans import TimelinePlan
-from personal_server.enforcement.queries import ALWAYS, SearchQuery
 from personal_server.enforcement.ranking import Ranked, place_of
 from personal_server.enforcement.rows import PlacedRow, Position, RowPage
 from personal_server.enforcement.scopes import TimedScope
@@ -125,42 +123,6 @@ def _repeated(
 def _begins(data: JsonObject, timed: TimedScope) -> int | None:
     name, kind = timed.order.field, timed.order.kind
     return None if name is None or kind is None else event_instant_ns(data.get(name), kind)
-
-
-def first_times_only(
-    authority: ReadAuthority, sources: Sequence[ReadableSource], asked: AbstractSet[str]
-) -> Iterator[Warning]:
-    """That records of the asked time stand at their first time alone, and which stream has all.
-
-    Shapes: `asked` are the fields that the request names; the same can be asked of the other stream
-        (`shown_in`) where it grants them all.
-    """
-    told = set[tuple[str, str]]()
-    for source in sources:
-        if source.declared.event_time_field not in asked:
-            continue
-        for other in authority.sources:
-            pair = source.stream, other.stream
-            if pair in told or other in sources or occurrences_plan(source, other, ()) is None:
-                continue
-            told.add(pair)
-            has_all = asked <= set(other.fields)
-            yield Warning(
-                "first_times_only",
-                f"Of what repeats, '{source.stream}' has the first time only; "
-                f"'{other.stream}' has every time.",
-                detail={"stream": source.stream} | ({"shown_in": other.stream} if has_all else {}),
-            )
-
-
-def first_times_found(
-    authority: ReadAuthority, sources: Sequence[ReadableSource], query: SearchQuery
-) -> Iterator[Warning]:
-    """The same of a search in a range of time that names its streams."""
-    if query.times != ALWAYS and query.streams:
-        times = {each.declared.event_time_field for each in sources}
-        asked = {name for name in times if name} | {each.field for each in query.filters}
-        yield from first_times_only(authority, sources, asked)
 
 
 def _told(folded: tuple[tuple[str, str], int]) -> Warning:

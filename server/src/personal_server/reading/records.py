@@ -30,6 +30,7 @@ from personal_server.enforcement.authorized_reads import AuthorizedRead, Shown
 from personal_server.enforcement.disclose import (
     disclosed_records,
 )
+from personal_server.enforcement.first_times import first_times_only
 from personal_server.enforcement.local_times import clocks_of
 from personal_server.enforcement.page_sizes import PageFill
 from personal_server.enforcement.plans import RecordsPlan
@@ -72,10 +73,8 @@ def read_records(
         meta["ranged_by"] = ranged
     beside, warnings = list[Disclosed](), read.warnings
     if read.plan.conditions and read.sources[0].declared.event_time_field:
-        from personal_server.reading.occurrences import first_times_only  # noqa: PLC0415 (few reads)
-
-        asked = {each.field for each in read.plan.conditions}
-        warnings = (*warnings, *first_times_only(authority, read.sources, asked))
+        fields = {each.field for each in query.filters}
+        warnings = (*warnings, *first_times_only(authority, read.sources, fields, query.times))
     if page.rows and (read.sources[0].declared.measured or read.plan.conditions):
         from personal_server.reading.units import notes_on_page  # noqa: PLC0415 (few reads)
 

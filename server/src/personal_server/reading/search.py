@@ -25,6 +25,7 @@ from personal_server.domain.cursor import (
 from personal_server.domain.disclosure import Disclosed
 from personal_server.domain.envelope import ReadResult
 from personal_server.enforcement.authorize import authorize_search
+from personal_server.enforcement.first_times import first_times_found
 from personal_server.enforcement.queries import SearchMode, SearchQuery
 from personal_server.enforcement.ranking import Ranked, first_page_first
 from personal_server.enforcement.search import searchable_fields
@@ -43,7 +44,6 @@ from personal_server.reading.found_hits import (
 )
 from personal_server.reading.freshness import least_fresh
 from personal_server.reading.missing_values import without_value
-from personal_server.reading.occurrences import first_times_found
 from personal_server.reading.pace import leaves_at
 from personal_server.reading.ports import ReadPorts
 from personal_server.reading.rankings import RankedHit, Ranking, ranking_digest

@@ -15,13 +15,13 @@ from personal_server.domain.authority import ReadAuthority
 from personal_server.domain.envelope import ReadResult
 from personal_server.enforcement.authorize import authorize_search_in_time
 from personal_server.enforcement.authorized_reads import AuthorizedRead
+from personal_server.enforcement.first_times import first_times_found
 from personal_server.enforcement.plans import TimelinePlan
 from personal_server.enforcement.queries import SearchQuery
 from personal_server.enforcement.rows import PlacedRow
 from personal_server.reading.empty_answers import Emptiness
 from personal_server.reading.freshness import least_fresh
 from personal_server.reading.missing_values import without_value
-from personal_server.reading.occurrences import first_times_found
 from personal_server.reading.pace import leaves_at
 from personal_server.reading.ports import ReadPorts
 from personal_server.reading.recall import SearchCoverage, source_mix

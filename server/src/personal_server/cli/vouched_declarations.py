@@ -1,8 +1,8 @@
 """Whether a source that is to be declared anew is declared as the program declares it.
 
-Rule: what a confined process says that read a stranger's file is not believed where it would
-declare a source of the program anew, since limits of accesses go by that: a process that read none
-is asked.
+Rule: a confined process that read a stranger's file is not believed where it declares a source of
+the program anew, since limits of accesses depend on the declaration: a fresh process that has read
+nothing is asked.
 """
 
 from __future__ import annotations

@@ -104,7 +104,8 @@ class AbsentRecords:
     def _count(self, stream: str, of_stream: StreamCounts) -> None:
         """Count what is stored and not in the file: of before, and what others wrote since.
 
-        Rule: what another reading of the file left when it was killed has its time.
+        Rule: records with the time (`emitted_at`) of the replacement are its own: a reading of the
+            file that was killed left them.
         """
         own_ns = instant_ns(self._replaces.emitted_at) if self._replaces else None
         for stored in self._beyond(stream):

@@ -371,7 +371,10 @@ def spans(text: str) -> list[TokenSpan]:
 
 
 def text_without(text: str, terms: Set[Term]) -> str:
-    """A text without the bare terms that are left out, whatever signs stand around them."""
+    """A text without these bare terms and the punctuation around them.
+
+    In: "When did Ada, my aunt, leave?" and `ada`. Out: "When did my aunt, leave?"
+    """
     return " ".join(piece for piece in text.split() if _bare_term(piece) not in terms)
 
 

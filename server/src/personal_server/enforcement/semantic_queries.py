@@ -28,8 +28,8 @@ NEAR_SHARE = 0.7
 # In a conversation an answer is often near what holds the words of its question, and says none of
 # them: what weighs there is what a record holds, the most that was said within the hour holds, how
 # near it is and those beside it, which of the words are said around it, and whether those who are
-# named write there.  Chosen on the half of `bench.asked` that is tuned on: with any of its
-# conversations left out about the same were the best, and found more in that one, too.
+# named write there or stand in a title.  Chosen on the half of `bench.asked` that is tuned on: with
+# any of its conversations left out about the same were the best, and found more in that one, too.
 OWN_SHARE, HOUR_SHARE, TOGETHER_SHARE = 0.25, 0.55, 0.45
 AROUND_SHARE, WRITERS_SHARE = 0.4, 0.4
 HOUR_NS = 3_600_000_000_000
@@ -248,13 +248,16 @@ def _writers(
     beside: Mapping[RecordPlace, StandsBeside],
     asked: SomeWords,
 ) -> dict[Hashable, float]:
-    """By conversation the share of the authors who are named that write there."""
-    found: dict[Hashable, set[int]] = {}
+    """By conversation the share of the named authors whose names are in its weighty fields.
+
+    Those are who wrote, and a title: `Ada` writes in it, or its subject names her.
+    """
+    named: dict[Hashable, set[int]] = {}
     for place in held.keys() & beside.keys() if asked.authors else ():
-        # 2 and more where a word stands in a field that says who wrote, and not just in the text
-        written_by = {author for author in asked.authors if held[place][author] > 1}
-        found.setdefault(beside[place].conversation, set()).update(written_by)
-    return {conversation: len(each) / len(asked.authors) for conversation, each in found.items()}
+        # a word counts double in a weighty field (resource server 11.3), and once elsewhere
+        weighty = {author for author in asked.authors if held[place][author] > 1}
+        named.setdefault(beside[place].conversation, set()).update(weighty)
+    return {conversation: len(some) / len(asked.authors) for conversation, some in named.items()}
 
 
 def _nearness(near: Mapping[RecordPlace, Ranked]) -> dict[RecordPlace, float]:

@@ -156,8 +156,10 @@ def _authors(
 ) -> tuple[Term, ...]:
     """The words that more records hold where they say who wrote them than in their texts.
 
-    Those that no visible record holds are not asked for: hidden ones may hold them.  A sender that
-    is called `Violin Shop` writes of violins: there it is a word.
+    Those that no visible record holds are not asked for: hidden ones may hold them.
+
+        400 records say that `Ada` wrote them, 12 name her in their texts       →  a name
+        3 are by a sender called `Violin Shop`, 40 write of a `violin`          →  a word
     """
     scopes = tuple(scope for scope in plan.scopes if _searched_authors(scope))
     searched = frozenset(name for scope in scopes for name in granted_lexical_fields(scope))
@@ -165,13 +167,13 @@ def _authors(
     bare = [term for term, count in counts.items() if count and term.inflected and not term.others]
     if plan.meaning is None or not texts or not bare:
         return ()
-    named = [replace(term, named=NamedPiece("from", term.tokens[0])) for term in bare]
-    said = [replace(term, fields=texts) for term in bare]
-    found = _count(snapshot, replace(plan, scopes=scopes), (*named, *said), COMMON + 1)
-    if found is None:
+    as_authors = [replace(term, named=NamedPiece("from", term.tokens[0])) for term in bare]
+    in_texts = [replace(term, fields=texts) for term in bare]
+    both = _count(snapshot, replace(plan, scopes=scopes), (*as_authors, *in_texts), COMMON + 1)
+    if both is None:
         return ()
-    held = zip(bare, found[: len(bare)], found[len(bare) :], strict=True)
-    return tuple(term for term, by_author, in_text in held if by_author > in_text)
+    by_term = zip(bare, both[: len(bare)], both[len(bare) :], strict=True)
+    return tuple(term for term, by_author, in_text in by_term if by_author > in_text)
 
 
 def _searched_authors(scope: Scope) -> AbstractSet[str]:

@@ -79,10 +79,12 @@ def without_authors(
 ) -> MeaningPlan:
     """What a query means without the names of those who wrote, as it was where that is nothing.
 
-    Who writes seldom says the own name: near to a question with it are others' greetings.
+    People seldom write their own names, so a name draws in greetings by others.
 
         "When did Ada buy the cello?", Ada writes there  →  "When did buy the cello?"
     """
-    left = text_without(meant_text(text, words), frozenset(authors))
-    vector = embedder.embed_query(left) if left else None
+    whole = meant_text(text, words)
+    left = text_without(whole, frozenset(authors))
+    # nothing stood apart by blanks: names in a text that is written without them stay
+    vector = embedder.embed_query(left) if left and left != " ".join(whole.split()) else None
     return plan if vector is None else replace(plan, vector=vector)

@@ -27,3 +27,10 @@ REFUSALS = {
 @pytest.mark.parametrize("name", REFUSALS)
 def test_each_has_the_status_of_the_contract(name: str) -> None:
     assert REFUSALS[name].status == STATUSES.get(name, 400)
+
+
+@pytest.mark.parametrize(
+    ("reason", "said"), [("unknown_stream", "unknown_stream"), (7, None), (None, None)]
+)
+def test_a_reason_is_a_word(reason: object, said: str | None) -> None:
+    assert oauth_errors.BadRequest("x", reason=reason).reason == said

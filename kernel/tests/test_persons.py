@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any, cast
 
 import pytest
 
@@ -15,6 +16,8 @@ from pdpp_kernel.person_fields import (
     person_field,
 )
 from pdpp_kernel.persons import (
+    MOST_LINKS,
+    MOST_NAMES,
     NO_CORRECTIONS,
     Mention,
     merged,
@@ -152,3 +155,83 @@ def test_the_name_of_a_card_comes_before_one_that_is_mentioned_more_often() -> N
     mentioned = [Mention(ADA, "Ada B.", *messages, count=5)]
     (person,) = persons_of([*mentioned, *card("1", ADA, name="Ada Byron")], NO_CORRECTIONS)
     assert person["name"] == "Ada Byron"
+
+
+HANDLE = Identity(IdentityKind.HANDLE, "skype:ada")
+
+
+def mentioned(connection: str, key: str, name: str | None = None, **members: Any) -> Mention:
+    return Mention(ADA, name, "mail", connection, "messages", "from", key, **members)
+
+
+def test_a_person_has_identities_names_and_figures_in_the_order_of_their_kinds() -> None:
+    cards = card("1", HANDLE, HOME, BOB, ADA, name="Ada Byron")
+    (person,) = persons_of([*cards, mentioned("cin_b", "m1", "Ada", count=3)], NO_CORRECTIONS)
+    links = person.pop("links")
+    assert person == {
+        "id": "per_f49e99a003fcd93b04c95e18",
+        "name": "Ada Byron",
+        "other_names": ["Ada"],
+        "address": "ada@example.org",
+        "addresses": ["ada@example.org", "bob@example.org"],
+        "number": "+493012345678",
+        "numbers": ["+493012345678"],
+        "handles": ["skype:ada"],
+        "reachable_at": "ada@example.org bob@example.org +493012345678 skype:ada",
+        "mention_count": 7,
+    }
+    link = {"connection_id": "cin_a", "stream": "contacts", "id": "1"}
+    mail = {"connection_id": "cin_b", "stream": "messages", "id": "m1", "field": "from"}
+    assert links == [{"connector_key": "contacts", **link}, {"connector_key": "mail", **mail}]
+
+
+def test_a_person_without_names_addresses_and_numbers_has_none() -> None:
+    (person,) = persons_of(card("1", HANDLE), NO_CORRECTIONS)
+    assert (person["name"], person["address"], person["number"]) == (None, None, None)
+    assert (person["other_names"], person["reachable_at"]) == ([], "skype:ada")
+
+
+def test_links_are_cards_first_then_the_first_record_of_each_field() -> None:
+    mails = [mentioned("cin_a", "m2"), mentioned("cin_a", "m1"), mentioned("cin_0", "m3")]
+    cards = [*card("2", ADA), *card("1", ADA)]
+    (person,) = persons_of([*mails, *cards], NO_CORRECTIONS)
+    links = cast("list[dict[str, object]]", person["links"])
+    assert [link["id"] for link in links] == ["1", "2", "m3", "m1"]
+
+
+def test_links_and_names_are_bounded() -> None:
+    assert (MOST_LINKS, MOST_NAMES) == (20, 10)
+    mails = [mentioned(f"cin_{n:02}", "m", f"Ada {n:02}") for n in range(30)]
+    (person,) = persons_of(mails, NO_CORRECTIONS)
+    links = cast("list[dict[str, object]]", person["links"])
+    assert [link["connection_id"] for link in links] == [f"cin_{n:02}" for n in range(20)]
+    assert (person["name"], person["other_names"]) == (
+        "Ada 00",
+        [f"Ada {n:02}" for n in range(1, 11)],
+    )
+
+
+def test_among_names_those_of_cards_come_first_then_those_of_most_mentions() -> None:
+    mails = [
+        mentioned("cin_a", "m1", "Rare"),
+        mentioned("cin_a", "m2", "Often", count=5),
+        mentioned("cin_a", "m3", "Once"),
+        *card("1", ADA, name="Card"),
+    ]
+    (person,) = persons_of(mails, NO_CORRECTIONS)
+    assert (person["name"], person["other_names"]) == ("Card", ["Often", "Once", "Rare"])
+
+
+def test_cards_of_another_stream_or_connection_are_other_cards() -> None:
+    elsewhere = [
+        replace(*card("1", BOB), stream="people"),
+        replace(*card("1", HOME), connection_id="cin_b"),
+    ]
+    assert len(persons_of([*card("1", ADA), *elsewhere], NO_CORRECTIONS)) == 3
+
+
+def test_long_chains_of_cards_are_one_person() -> None:
+    chain = [Identity(IdentityKind.ADDRESS, f"{n}@example.org") for n in range(40)]
+    mentions = [m for n in range(39) for m in card(str(n), chain[n], chain[n + 1])]
+    for order in (mentions, mentions[::-1]):
+        assert len(persons_of(order, NO_CORRECTIONS)) == 1

@@ -1,22 +1,35 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, date, datetime
+from zoneinfo import ZoneInfo
 
 import pytest
 
 from pdpp_kernel.texts import (
+    EXACT,
+    LISTED,
     CatalogueText,
+    Date,
     Day,
+    Joined,
     Minute,
     Size,
+    bounded,
     counted,
+    counted_texts,
+    date_of,
     day_of_text,
+    figure,
     listed,
+    local_moment,
     message,
+    moment_of,
     parse_text,
     plural,
     render_text,
     span_of_texts,
+    start_of_day,
     text_of,
 )
 
@@ -81,3 +94,84 @@ def test_a_size_is_in_the_unit_that_reads_best(size_bytes: int, written: str) ->
 def test_a_text_of_the_catalogue_is_one_already() -> None:
     told = message("50 %% of %(what)s", what="it")
     assert text_of(told) is told
+
+
+@pytest.mark.parametrize(
+    ("num", "said"), [(0, "0 lines"), (1, "one line"), (2, "2 lines"), (2_000, "2,000 lines")]
+)
+def test_a_text_by_number_has_one_for_one_and_one_for_all_others(num: int, said: str) -> None:
+    text = plural("one line", "%(num)s lines", num)
+    assert (text, text.text, text.plural) == (said, "one line", "%(num)s lines")
+    assert (parse_text(render_text(text)), text.values) == (said, {"num": num})
+
+
+@pytest.mark.parametrize(
+    ("unit", "said"),
+    [
+        ("day", "5 Mar 2026"),
+        ("named_day", "Thu 05 Mar 2026"),
+        ("month", "Mar 2026"),
+        ("year", "2026"),
+        ("short_day", "Thu"),
+        ("short_month", "Mar"),
+    ],
+)
+def test_a_date_is_said_in_its_unit(unit: str, said: str) -> None:
+    assert str(Date(date(2026, 3, 5), unit)) == said
+
+
+def test_a_count_is_exact_up_to_a_point() -> None:
+    assert (LISTED, EXACT) == (5, 10_000)
+    assert [figure(bounded(count)) for count in (9_999, 10_000, 10_001)] == [
+        "9,999",
+        "10,000",
+        "10,000+",
+    ]
+
+
+def test_texts_stand_in_a_row_with_their_numbers_apart() -> None:
+    assert str(Joined((1_000, "a", Size(5)))) == "1,000, a, 5 B"
+    assert str(Joined(("a", "b"), " or ")) == "a or b"
+    assert counted_texts("entry", "entries") == ("%(num)s entry", "%(num)s entries")
+    assert counted_texts("record") == ("%(num)s record", "%(num)s records")
+
+
+@pytest.mark.parametrize(
+    ("day", "zone", "begun"),
+    [
+        (0, "UTC", "1970-01-01T00:00:00"),
+        (20_520, "America/Los_Angeles", "2026-03-08T08:00:00"),
+        (20_521, "America/Los_Angeles", "2026-03-09T07:00:00"),
+        (17_839, "America/Sao_Paulo", "2018-11-04T03:00:00"),
+    ],
+)
+def test_a_day_begins_at_the_midnight_of_its_zone(day: int, zone: str, begun: str) -> None:
+    start = start_of_day(day, ZoneInfo(zone))
+    assert moment_of(start) == datetime.fromisoformat(begun).replace(tzinfo=UTC)
+    assert moment_of(start + 999_999_999) == moment_of(start)
+    assert date_of(day) == Date(date.fromisoformat(begun[:10]))
+
+
+def test_a_moment_at_the_end_of_the_calendar_stays_in_utc() -> None:
+    last = int(datetime(9999, 12, 31, 23, tzinfo=UTC).timestamp()) * 10**9
+    assert local_moment(last, ZoneInfo("Asia/Tokyo")) == moment_of(last)
+    assert local_moment(last, ZoneInfo("Asia/Tokyo")).tzinfo is UTC
+    assert local_moment(0, ZoneInfo("Asia/Tokyo")).isoformat() == "1970-01-01T09:00:00+09:00"
+
+
+def test_values_that_no_other_process_needs_are_left_behind() -> None:
+    said = message("%(day)s: %(text)s, %(num)s", day=Day(0), text="a", num=2)
+    assert render_text(said) == ["%(day)s: %(text)s, %(num)s", {"text": "a", "num": 2}, None]
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "said"),
+    [
+        ("unclear", "unclear", "unclear"),
+        ("2026-05-07", "unclear", "7 May 2026 – unclear"),
+        ("2026-05-07", "2026-05-07", "7 May 2026"),
+        ("1970-01-01", "1970-01-01T00:00:00Z", "1 Jan 1970"),
+    ],
+)
+def test_a_span_of_other_texts_names_both_or_the_one(first: str, last: str, said: str) -> None:
+    assert str(span_of_texts(first, last)) == said

@@ -138,3 +138,21 @@ def test_it_ends_with_the_process_that_started_it_though_it_is_busy() -> None:
         assert [starting.stdout.readline() for _ in range(2)] == ["ready\n", "heard rain\n"]
         # what it prints is at its end when nobody is left who could print
         assert starting.communicate("end\n", timeout=240)[0] == ""
+
+
+LOOKING = """
+import os, signal, sys
+from pdpp_kernel.system.confinement import end_with
+end_with(os.getppid())
+assert signal.getitimer(signal.ITIMER_REAL)[1] == 2
+signal.raise_signal(signal.SIGALRM)
+print("goes on", flush=True)
+end_with(os.getpid())
+signal.raise_signal(signal.SIGALRM)
+print("goes on")
+"""
+
+
+def test_it_ends_where_another_process_has_become_its_parent() -> None:
+    told = subprocess.run([sys.executable, "-c", LOOKING], capture_output=True, text=True)
+    assert (told.returncode, told.stdout) == (1, "goes on\n"), told.stderr

@@ -24,6 +24,13 @@ def test_a_file_that_somebody_writes_is_known(tmp_path: Path) -> None:
     assert not is_being_written(tmp_path / "gone")
 
 
+def test_another_system_does_not_tell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "a.zip"
+    with path.open("wb"):
+        monkeypatch.setattr(sys, "platform", "darwin")
+        assert is_being_written(path) is False
+
+
 def test_an_opened_file_lies_where_its_link_leads(tmp_path: Path) -> None:
     target, link = tmp_path / "target", tmp_path / "link"
     target.touch()

@@ -67,7 +67,20 @@ def test_it_knows_what_it_holds() -> None:
 
 
 def test_it_takes_the_descriptors_that_it_may() -> None:
-    assert raise_descriptor_limit() == raise_descriptor_limit()
+    taken = raise_descriptor_limit()
+    assert resource.getrlimit(resource.RLIMIT_NOFILE) == (taken, taken)
+
+
+def test_where_it_may_not_take_them_it_keeps_those_it_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    def limits(_: int) -> tuple[int, int]:
+        return 256, resource.RLIM_INFINITY
+
+    def refuse(*_: object) -> None:
+        raise ValueError
+
+    monkeypatch.setattr(resource, "getrlimit", limits)
+    monkeypatch.setattr(resource, "setrlimit", refuse)
+    assert raise_descriptor_limit() == 256
 
 
 def test_where_the_system_does_not_say_it_is_the_most_that_was_held(

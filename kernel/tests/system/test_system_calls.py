@@ -110,6 +110,49 @@ def test_arguments_decide_where_they_can_do_harm(
         assert answered(program, mark, numbers[name], arguments) == answer
 
 
+# Terminals (asm-generic/ioctls.h): TCGETS, FIONCLEX, FIOCLEX; files (linux/fcntl.h): F_DUPFD to
+# F_SETLKW, and F_DUPFD_CLOEXEC.
+COMMANDS = {"ioctl": {0x5401, 0x5450, 0x5451}, "fcntl": {*range(8), 1030}}
+READABLE = 0o2200000 | 0o4000 | 0o400000  # O_CLOEXEC, O_DIRECTORY; O_NONBLOCK, O_NOFOLLOW
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+@pytest.mark.parametrize("name", COMMANDS)
+def test_of_commands_to_files_a_few_are_let_through(machine: str, name: str) -> None:
+    column, mark = MACHINES[machine]
+    program, number = filter_program(column, mark), conditional_numbers(column)[name]
+    tried = {*range(2048), *range(0x5400, 0x5500)}
+    passed = {each for each in tried if answered(program, mark, number, (0, each)) == PASSED}
+    assert passed == COMMANDS[name]
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+@pytest.mark.parametrize(("name", "place"), [("open", 1), ("openat", 2)])
+def test_a_file_is_opened_without_the_flags_that_change_it(
+    machine: str, name: str, place: int
+) -> None:
+    column, mark = MACHINES[machine]
+    number = conditional_numbers(column).get(name)
+    if number is None:
+        return
+    program = filter_program(column, mark)
+    flags = [1 << bit for bit in range(22)]
+    arguments = {flag: (*[-1 & 2**64 - 1] * place, flag | READABLE) for flag in flags}
+    refused = {f for f in flags if answered(program, mark, number, arguments[f]) == REFUSED}
+    assert refused == {0o1, 0o2, 0o100, 0o1000}  # O_WRONLY, O_RDWR, O_CREAT, O_TRUNC
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+@pytest.mark.parametrize("place", range(6))
+def test_limits_are_asked_for_of_itself_and_not_set(machine: str, place: int) -> None:
+    column, mark = MACHINES[machine]
+    program, number = filter_program(column, mark), conditional_numbers(column)["prlimit64"]
+    expected = {0: (REFUSED, PASSED), 2: (REFUSED, REFUSED)}.get(place, (PASSED, PASSED))
+    for bit, answer in zip((31, 32), expected, strict=True):
+        arguments = (*[0] * place, 1 << bit)
+        assert answered(program, mark, number, arguments) == answer
+
+
 # Breakpoints of the kernel's own tracing return by these, past any filter; made anywhere else, such
 # a call does nothing but fail, or end its process (linux/kernel/seccomp.c).
 OF_BREAKPOINTS = {"x86_64": (335, 336), "aarch64": ()}
@@ -166,4 +209,5 @@ def test_each_call_has_the_number_of_the_kernel_s_headers(machine: str, header: 
         pytest.skip("the headers of the kernel are not here (Debian's `linux-libc-dev`)")
     numbers, column = numbers_of(header), MACHINES[machine][0]
     listed = {name: both[column] for name, both in ALLOWED.items() if both[column] is not None}
+    listed |= conditional_numbers(column)
     assert listed == {name: numbers[name] for name in listed}

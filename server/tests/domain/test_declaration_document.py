@@ -1,6 +1,7 @@
 import copy
 import hashlib
 import json
+import sys
 from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
@@ -103,6 +104,38 @@ def test_the_connector_manifest_spelling_means_the_same() -> None:
 
 def stream(document: Json, index: int = 0) -> Json:
     return document["streams"][index]
+
+
+def holder_of(document: Json, path: str) -> tuple[Any, Any]:
+    """The object or array that holds a place, and its name or index there."""
+    *places, name = path.split("/")[1:]
+    part: Any = document
+    for place in places:
+        part = part[int(place)] if place.isdecimal() else part.setdefault(place, {})
+    return part, int(name) if name.isdecimal() else name
+
+
+def put(document: Json, path: str, value: object) -> None:
+    part, name = holder_of(document, path)
+    part[name] = value
+
+
+def changed(path: str, value: object) -> Json:
+    """The journal with another value there, without presets where they would miss a stream."""
+    document = journal()
+    if path.startswith("/streams"):
+        del document["selection_presets"]
+    put(document, path, value)
+    return document
+
+
+def faulty_paths(document: Json) -> set[str]:
+    """Where it has faults; none of one that is accepted."""
+    try:
+        parse_declaration(document)
+    except InvalidDeclaration as error:
+        return {each["path"] for each in cast("list[dict[str, str]]", error.members["errors"])}
+    return set()
 
 
 def shared(document: Json, key: str) -> None:
@@ -390,28 +423,391 @@ def test_any_member_replaced_by_any_value_is_accepted_or_refused_in_our_words(
 
 
 @pytest.mark.parametrize(
-    "path",
+    "place",
     [
-        "/streams/0/query/expand/0/odd",
-        "/streams/0/query/aggregations/odd",
-        "/selection_presets/0/odd",
+        "/source",
+        "/display",
+        "/streams/0/display",
+        "/streams/0/views/0",
+        "/streams/0/relationships/0",
+        "/streams/0/query",
+        "/streams/0/query/search",
+        "/streams/0/query/expand/0",
+        "/streams/0/query/aggregations",
+        "/selection_presets/0",
+        "/selection_presets/0/streams/0",
+        "/selection_presets/0/streams/0/time_range",
     ],
 )
-def test_what_is_asked_of_records_and_offered_has_no_other_members(path: str) -> None:
-    def change(document: Json) -> None:
-        *places, name = path.split("/")[1:]
-        part: Any = document
-        for place in places:
-            part = part[int(place) if isinstance(part, list) else place]
-        part[name] = 1
-
-    assert path in fault_paths(change)
+def test_what_decides_about_reads_has_no_other_members(place: str) -> None:
+    assert faulty_paths(changed(f"{place}/odd", 1)) == {f"{place}/odd"}
 
 
-def test_a_preset_may_say_what_it_is_for() -> None:
+@pytest.mark.parametrize(
+    "place",
+    [
+        "",
+        "/publisher",
+        "/capabilities",
+        "/capabilities/refresh_policy",
+        "/streams/0",
+        "/streams/0/selection",
+    ],
+)
+def test_elsewhere_other_members_are_kept(place: str) -> None:
+    assert parse_declaration(changed(f"{place}/odd", 1)).kept == (f"{place}/odd",)
+
+
+@pytest.mark.parametrize(
+    "place", ["/streams/0/views/0", "/streams/0/relationships/0", "/selection_presets/0"]
+)
+def test_some_may_say_what_they_are_for(place: str) -> None:
+    described = changed(f"{place}/description", "For a list of titles.")
+    assert parse_declaration(described).kept == ()
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/source",
+        "/source/kind",
+        "/source/id",
+        "/connector_key",
+        "/declaration_version",
+        "/display",
+        "/display/name",
+        "/protocol_version",
+        "/publisher/id",
+        "/streams",
+        "/streams/0/name",
+        "/streams/0/semantics",
+        "/streams/0/display/label",
+        "/streams/0/schema",
+        "/streams/0/primary_key",
+        "/streams/0/selection",
+        "/streams/0/views/0/id",
+        "/streams/0/views/0/label",
+        "/streams/0/views/0/fields",
+        "/streams/0/relationships/1/name",
+        "/streams/0/relationships/1/stream",
+        "/streams/0/relationships/1/foreign_key",
+        "/streams/0/relationships/1/cardinality",
+        "/streams/0/query/expand/0/name",
+        "/selection_presets/0/id",
+        "/selection_presets/0/label",
+        "/selection_presets/0/streams",
+        "/selection_presets/0/streams/0/name",
+    ],
+)
+def test_what_has_to_be_there_is_missed(path: str) -> None:
     document = journal()
-    document["selection_presets"][0]["description"] = "For a list of titles."
-    assert parse_declaration(document).kept == ()
+    part, name = holder_of(document, path)
+    del part[name]
+    assert path in faulty_paths(document)
+
+
+@pytest.mark.parametrize(
+    ("path", "begin", "longest"),
+    [
+        ("/source/id", "urn:", 2_048),
+        ("/connector_id", "urn:", 2_048),
+        ("/manifest_uri", "urn:", 2_048),
+        ("/connector_key", "", 64),
+        ("/declaration_version", "", 64),
+        ("/version", "", 64),
+        ("/display/name", "", 200),
+        ("/display_name", "", 200),
+        ("/streams/2/name", "", 128),
+        ("/streams/0/views/0/id", "", 128),
+        ("/streams/0/relationships/0/name", "", 128),
+        ("/streams/0/relationships/0/stream", "", 128),
+        ("/streams/0/relationships/0/foreign_key", "", 128),
+        ("/selection_presets/0/id", "", 128),
+    ],
+)
+def test_a_text_has_a_longest(path: str, begin: str, longest: int) -> None:
+    document = journal()
+    document["streams"] = document["streams"][:1] + document["streams"][2:]  # a key may be of any
+    path = path.replace("/streams/2/", "/streams/1/")
+    if path == "/connector_id":
+        del document["source"]
+    elif path == "/manifest_uri":
+        document["connector_id"] = document["connector_key"]
+        del document["source"]
+    elif path == "/version":
+        del document["declaration_version"]
+    elif path == "/display_name":
+        del document["display"]
+    elif path.endswith("/foreign_key"):
+        stream(document)["relationships"][0].update(foreign_key_on="target", stream="elsewhere")
+    put(document, path, begin.ljust(longest, "a"))
+    assert path not in faulty_paths(document)
+    put(document, path, begin.ljust(longest + 1, "a"))
+    assert path in faulty_paths(document)
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "is_one"),
+    [
+        ("/capabilities/refresh_policy/maximum_staleness_seconds", 1, True),
+        ("/capabilities/refresh_policy/maximum_staleness_seconds", 316_224_000, True),
+        ("/capabilities/refresh_policy/maximum_staleness_seconds", 316_224_001, False),
+        ("/streams/0/query/expand/1/default_limit", 0, False),
+        ("/streams/0/query/expand/1/default_limit", 1, True),
+        ("/streams/0/query/expand/1/default_limit", 50, True),
+        ("/streams/0/query/expand/1/default_limit", 51, False),
+        ("/streams/0/query/expand/1/max_limit", 10, True),
+        ("/streams/0/query/expand/1/max_limit", sys.maxsize, True),
+        ("/streams/0/query/expand/1/max_limit", sys.maxsize + 1, False),
+        ("/streams/0/primary_key", ["labels"], False),
+        ("/streams/2/primary_key", ["id", "filename"], True),
+        ("/streams/0/cursor_field", "pinned", True),
+        ("/streams/0/cursor_field", "nowhere", False),
+        ("/streams/0/consent_time_field", "nowhere", False),
+        ("/streams/0/query/range_filters/created_at", [], False),
+        ("/streams/0/query/range_filters/nowhere", ["gte"], False),
+        ("/streams/0/query/search/semantic_fields", ["created_at"], True),
+        ("/streams/0/query/search/semantic_fields", ["word_count"], False),
+        ("/streams/0/query/search/semantic_fields", ["nowhere"], False),
+        ("/streams/0/relationships/1/foreign_key_on", "neither", False),
+        ("/streams/0/query/aggregations/count", True, True),
+        ("/streams/0/query/aggregations/count", 1, False),
+        ("/selection_presets/0/streams/0/necessity", "optional", True),
+        ("/selection_presets/0/streams/0/necessity", "needed", False),
+        ("/selection_presets/0/streams/0/resources", ["a", "b"], True),
+        ("/selection_presets/0/streams/0/resources", "a", False),
+        ("/streams/0/selection/resources", 1, False),
+    ],
+)
+def test_a_value_is_allowed_or_a_fault_of_its_place(
+    path: str, value: object, *, is_one: bool
+) -> None:
+    assert faulty_paths(changed(path, value)) == (set() if is_one else {path})
+
+
+@pytest.mark.parametrize(("fields", "is_one"), [(8, True), (9, False)])
+def test_a_key_has_at_most_8_fields(fields: int, *, is_one: bool) -> None:
+    document = journal()
+    names = [f"k{number}" for number in range(fields)]
+    stream(document, 1)["schema"]["properties"].update({name: {"type": "string"} for name in names})
+    put(document, "/streams/1/primary_key", names)
+    relations = stream(document)["relationships"]
+    stream(document).update(relationships=relations[1:], query={})
+    assert faulty_paths(document) == (set() if is_one else {"/streams/1/primary_key"})
+
+
+@pytest.mark.parametrize(
+    ("manifest", "place", "name"),
+    [
+        ("version", "", "declaration_version"),
+        ("display_name", "/display", "name"),
+        ("connector_id", "/source", "id"),
+    ],
+)
+def test_two_spellings_that_differ_are_a_fault_and_one_is_enough(
+    manifest: str, place: str, name: str
+) -> None:
+    document = journal()
+    part, _ = holder_of(document, f"{place}/{name}")
+    document[manifest] = part[name]
+    assert faulty_paths(document) == set()
+    document[manifest] += "x"
+    assert faulty_paths(document) == {f"/{manifest}"}
+    del document[place[1:] or name]
+    assert faulty_paths(document) == set()
+
+
+@pytest.mark.parametrize(
+    ("expand", "limits"),
+    [
+        ({}, (10, 50)),
+        ({"max_limit": 5}, (5, 5)),
+        ({"max_limit": 20}, (10, 20)),
+        ({"default_limit": 7}, (7, 50)),
+        ({"default_limit": 20, "max_limit": 20}, (20, 20)),
+        ({"default_limit": 3, "max_limit": 99}, (3, 50)),
+    ],
+)
+def test_an_expansion_has_limits_where_it_says_none(expand: Json, limits: tuple[int, int]) -> None:
+    document = journal()
+    stream(document)["query"]["expand"][1] = {"name": "attachments", **expand}
+    found = parse_declaration(document).streams["entries"].expansions[1]
+    assert (found.default_limit, found.max_limit) == limits
+
+
+@pytest.mark.parametrize(
+    ("entry", "place"),
+    [
+        ({"name": "attachments", "default_limit": 21, "max_limit": 20}, "1/default_limit"),
+        ({"name": "volume"}, "1/name"),
+        ({"name": "volumes"}, "1/name"),
+    ],
+)
+def test_an_expansion_is_of_a_relation_once_and_shows_no_more_than_its_most(
+    entry: Json, place: str
+) -> None:
+    document = journal()
+    stream(document)["query"]["expand"][1] = entry
+    assert faulty_paths(document) == {f"/streams/0/query/expand/{place}"}
+
+
+@pytest.mark.parametrize("limit", ["default_limit", "max_limit"])
+def test_what_relates_to_one_record_has_no_limits(limit: str) -> None:
+    document = journal()
+    stream(document)["query"]["expand"][0][limit] = 5
+    assert faulty_paths(document) == {"/streams/0/query/expand/0/name"}
+
+
+@pytest.mark.parametrize(
+    ("number", "keyed", "is_one"),
+    [
+        (0, 1, False),  # the volume of an entry is asked for by the key of volumes
+        (1, 0, False),  # attachments hold the key of entries
+        (1, 2, True),
+        (0, 0, True),
+    ],
+)
+def test_the_side_that_is_referred_to_has_a_key_of_one_field(
+    number: int, keyed: int, *, is_one: bool
+) -> None:
+    document = journal()
+    stream(document)["query"]["expand"] = [stream(document)["query"]["expand"][number]]
+    other = {0: "created_at", 1: "name", 2: "entry_id"}[keyed]
+    stream(document, keyed)["primary_key"] = ["id", other]
+    assert faulty_paths(document) == (set() if is_one else {"/streams/0/query/expand/0/name"})
+
+
+def test_what_shares_a_value_may_have_a_key_of_several_fields() -> None:
+    document = journal()
+    shared(document, "volume_id")
+    stream(document)["primary_key"] = ["id", "created_at"]
+    assert faulty_paths(document) == set()
+
+
+@pytest.mark.parametrize(
+    ("said", "cardinality", "related", "key", "side"),
+    [
+        ("self", "has_one", "volumes", "volume_id", "self"),
+        ("target", "has_many", "attachments", "entry_id", "target"),
+        (None, "has_many", "attachments", "entry_id", "target"),
+        (None, "has_one", "attachments", "entry_id", "target"),
+        (None, "has_one", "volumes", "volume_id", "self"),
+        (None, "has_one", "volumes", "name", "target"),
+        (None, "has_one", "volumes", "id", "target"),
+        (None, "has_one", "elsewhere", "volume_id", "target"),
+    ],
+)
+def test_a_key_that_the_related_stream_lacks_is_looked_for_in_its_own(
+    said: str | None, cardinality: str, related: str, key: str, side: str
+) -> None:
+    document = journal()
+    relation = {"name": "r", "stream": related, "foreign_key": key, "cardinality": cardinality}
+    stream(document)["relationships"] = [relation | ({"foreign_key_on": said} if said else {})]
+    stream(document)["query"] = {}
+    parsed = parse_declaration(document)
+    assert parsed.streams["entries"].relationships[0].foreign_key_on == side
+    assert bool(parsed.adapted) is (said is None and side == "self")
+
+
+@pytest.mark.parametrize(
+    ("key", "side", "cardinality", "related", "is_one"),
+    [
+        ("nowhere", "target", "has_many", "attachments", False),
+        ("blob_ref", "target", "has_many", "attachments", False),
+        ("filename", "target", "has_many", "attachments", True),
+        ("labels", "self", "has_one", "volumes", False),
+        ("nowhere", "target", "has_many", "elsewhere", True),
+        ("word_count", "both", "has_many", "entries", True),
+        ("title", "both", "has_many", "entries", True),
+        ("pinned", "both", "has_many", "entries", False),
+        ("name", "both", "has_many", "volumes", False),
+        ("id", "both", "has_many", "volumes", True),
+    ],
+)
+def test_a_foreign_key_is_a_declared_scalar_of_the_side_that_holds_it(
+    key: str, side: str, cardinality: str, related: str, *, is_one: bool
+) -> None:
+    document = journal()
+    relation = {"name": "r", "stream": related, "foreign_key": key, "cardinality": cardinality}
+    stream(document)["relationships"] = [{**relation, "foreign_key_on": side}]
+    stream(document)["query"] = {}
+    assert faulty_paths(document) == (set() if is_one else {"/streams/0/relationships"})
+
+
+def test_a_key_on_both_sides_is_of_one_kind() -> None:
+    document = journal()
+    shared(document, "volume_id")
+    stream(document)["relationships"][1]["stream"] = "volumes"
+    stream(document)["query"] = {}
+    number = {"volume_id": {"type": "integer"}}
+    stream(document, 1)["schema"]["properties"].update(number)
+    assert faulty_paths(document) == {"/streams/0/relationships"}
+
+
+@pytest.mark.parametrize(
+    ("member", "value", "is_one"),
+    [
+        ("fields", ["title"], True),
+        ("fields", ["nowhere"], False),
+        ("view", "titles", True),
+        ("view", "nowhere", False),
+    ],
+)
+def test_a_preset_names_a_view_or_fields_of_its_stream(
+    member: str, value: object, *, is_one: bool
+) -> None:
+    document = journal()
+    document["selection_presets"][0]["streams"][0] = {"name": "entries", member: value}
+    place = f"/selection_presets/0/streams/0/{member}"
+    assert faulty_paths(document) == (set() if is_one else {place})
+
+
+def test_a_preset_names_no_view_beside_fields_and_comes_once() -> None:
+    document = journal()
+    document["selection_presets"][0]["streams"][0]["fields"] = ["title"]
+    document["selection_presets"].append(copy.deepcopy(JOURNAL["selection_presets"][0]))
+    assert faulty_paths(document) == {
+        "/selection_presets/0/streams/0/view",
+        "/selection_presets/1/id",
+    }
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/source/kind",
+        "/connector_key",
+        "/declaration_version",
+        "/streams/0/display/label",
+        "/streams/0/views/0/label",
+        "/streams/0/relationships/0/name",
+        "/selection_presets/0/label",
+    ],
+)
+def test_what_is_no_text_is_one_fault(path: str) -> None:
+    assert path in faulty_paths(changed(path, 7))
+
+
+def test_what_a_stream_is_called_says_its_display_or_its_name() -> None:
+    document = journal()
+    stream(document, 1)["display"]["detail"] = "By the year."
+    stream(document, 2)["name"] = "photos_and_files"
+    del stream(document, 2)["display"]
+    named = [(each.label, each.detail) for each in parse_declaration(document).streams.values()]
+    assert named[1:] == [("Your volumes", "By the year."), ("Photos and files", None)]
+
+
+def test_a_stream_says_what_may_be_asked_of_it() -> None:
+    entries, volumes, _ = parse_declaration(JOURNAL).streams.values()
+    assert (entries.selectable_fields, entries.selectable_resources) == (True, True)
+    assert (entries.lexical_fields, entries.semantic_fields) == (("title", "body"), ("body",))
+    assert entries.range_filters["created_at"] == ("gte", "gt", "lte", "lt")
+    assert entries.aggregations.count
+    assert entries.aggregations.sum == ("word_count",)
+    assert entries.aggregations.group_by_time == ("created_at",)
+    assert (volumes.aggregations.sum, volumes.range_filters, volumes.views) == ((), {}, ())
+    assert (entries.required, entries.cursor_field) == (("id", "created_at"), "created_at")
+    assert volumes.cursor_field is None
 
 
 @pytest.mark.parametrize(("depth", "is_one"), [(128, True), (129, False)])

@@ -297,7 +297,7 @@ def _required(
 
 
 def _cursor_field(members: Members, properties: Properties) -> str | None:
-    name = members.text("cursor_field", limit=128)
+    name = members.text("cursor_field")
     if name and properties and (name not in properties or not properties[name].kind):
         members.fault("cursor_field", "Expected a declared boolean, number, string or time.")
     return name or None
@@ -305,7 +305,7 @@ def _cursor_field(members: Members, properties: Properties) -> str | None:
 
 def _consent_time_field(members: Members, properties: Properties) -> str | None:
     """The field that time constraints are about; a record without a value lies outside each."""
-    name = members.text("consent_time_field", limit=128)
+    name = members.text("consent_time_field")
     if not name or not properties:
         return name or None
     kind = properties[name].kind if name in properties else None

@@ -2,7 +2,9 @@ from pathlib import Path
 
 import pytest
 
+from pdpp_kernel.source_item import Skipped
 from pdpp_sources.common.errors import ExportNotRecognized
+from pdpp_sources.common.times import DATE_ORDERS_TAKEN
 from sources.tests.reading import read_path, records_of, skips_of
 from sources.tests.specimens import SPECIMENS
 from sources.tests.specimens.files import as_folder, as_zip
@@ -248,7 +250,10 @@ def test_a_chat_whose_dates_have_two_meanings_says_so(
 ) -> None:
     lines = (f"{day}, 21:0{n} - Ada: hi\n" for n, day in enumerate(days))
     (tmp_path / "With Ann.txt").write_text("".join(lines))
-    assert skips_of(read_path(tmp_path)) == told
+    items = read_path(tmp_path)
+    assert skips_of(items) == told
+    reasons = [item.reason for _, item in items if isinstance(item, Skipped)]
+    assert all(reason is DATE_ORDERS_TAKEN["dmy"] for reason in reasons)
 
 
 def test_a_notice_that_quotes_a_colon_has_no_author(tmp_path: Path) -> None:

@@ -46,7 +46,7 @@ from pdpp_sources.common.source import (
     without_repeats,
 )
 from pdpp_sources.common.text import decoded, one_line, or_none
-from pdpp_sources.common.times import rendered
+from pdpp_sources.common.times import DATE_ORDERS_TAKEN, rendered
 from pdpp_sources.whatsapp_media import (
     MARK,
     SentFile,
@@ -100,14 +100,6 @@ _UNNAMED = message(
 )
 _MOST_PEOPLE = 2000
 _CROWD = message("only the first %(most)s people are named", most=_MOST_PEOPLE)
-_ORDERS_TAKEN = {
-    "dmy": message(
-        "dates such as 06/04 may be day/month or month/day; this import read them as day/month"
-    ),
-    "mdy": message(
-        "dates such as 06/04 may be day/month or month/day; this import read them as month/day"
-    ),
-}
 _YEARS_TAKEN = message(
     "the dates have no year; the import assumed the last such date before the file was made"
 )
@@ -349,7 +341,7 @@ class _WhatsAppChat:
                     if facts.is_large:
                         yield Skipped(self._member.name, "beyond_bounds", _CROWD, item.position)
                     if facts.is_order_assumed:
-                        reason = _ORDERS_TAKEN[facts.calendar.order]
+                        reason = DATE_ORDERS_TAKEN[facts.calendar.order]
                         yield Skipped(self._member.name, "ambiguous_dates", reason, item.position)
                     if facts.calendar.years:
                         yield Skipped(self._member.name, "no_year", _YEARS_TAKEN, item.position)

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from pdpp_kernel.source_item import Data, SourceItem
+from pdpp_kernel.source_item import Data, Skipped, SourceItem
+from pdpp_sources.common.times import DATE_ORDERS_TAKEN
 from sources.tests.reading import read_path, records_of, skips_of
 from sources.tests.specimens.bank import BANK, LAYOUTS
 from sources.tests.specimens.files import as_folder
@@ -125,6 +126,8 @@ def test_dates_that_could_be_either_are_told(tmp_path: Path) -> None:
     items = read_path(tmp_path / "mint.csv")
     assert records_of(items, "transactions")[0]["posted_on"] == "2016-08-10"
     assert skips_of(items) == ["ambiguous_dates"]
+    reasons = [item.reason for _, item in items if isinstance(item, Skipped)]
+    assert all(reason is DATE_ORDERS_TAKEN["mdy"] for reason in reasons)
 
 
 @pytest.mark.parametrize("amount", [b'"much"', b'""', b'"' + b"9" * 5_000 + b'"'])

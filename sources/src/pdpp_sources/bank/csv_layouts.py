@@ -18,6 +18,7 @@ from pdpp_sources.bank.entries import digits, money, no_amount, number_of
 from pdpp_sources.bank.ofx import line_or_none, parse_amount
 from pdpp_sources.common.errors import BadRecord
 from pdpp_sources.common.export import ExportMember
+from pdpp_sources.common.times import DATE_ORDERS_TAKEN
 from pdpp_sources.tables.csv_file import CsvForm, form_with_header
 
 Row = Mapping[str, str]
@@ -268,10 +269,7 @@ class DateOrder:
     def ambiguous(self, member: ExportMember) -> Iterator[Skipped]:
         """A report, where no date with slashes of a file shows which of the two stands first."""
         if self.seen and not (self.month_beyond_12 or self.day_beyond_12 or self.day_first):
-            reason = message(
-                "dates such as 06/04 may be day/month or month/day; "
-                "this import read them as month/day"
-            )
+            reason = DATE_ORDERS_TAKEN["mdy"]
             yield Skipped(member.name, "ambiguous_dates", reason, member.offset)
 
     def parse(self, text: str) -> date | None:

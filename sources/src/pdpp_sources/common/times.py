@@ -6,8 +6,18 @@ import re
 from datetime import UTC, datetime, timedelta, tzinfo
 from zoneinfo import ZoneInfo
 
+from pdpp_kernel.texts import message
 from pdpp_sources.common.errors import BadRecord
 
+DATE_ORDERS_TAKEN = {
+    "dmy": message(
+        "dates such as 06/04 may be day/month or month/day; this import read them as day/month"
+    ),
+    "mdy": message(
+        "dates such as 06/04 may be day/month or month/day; this import read them as month/day"
+    ),
+}
+"""What a report says of dates that may be either, by the order in which they were read."""
 _DURATION = re.compile(
     r"P(?=.)(?:(\d{1,6})D)?(?:T(?:(\d{1,6})H)?(?:(\d{1,8})M)?(?:(\d{1,9}(?:\.\d{1,9})?)S)?)?"
 )

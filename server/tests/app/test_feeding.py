@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import mailbox
 import os
 import random
@@ -16,7 +17,7 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 from email.message import EmailMessage
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, BinaryIO, Protocol
 
 import pytest
 
@@ -513,6 +514,41 @@ def test_what_took_the_place_of_a_mail_since_the_look_is_not_followed(
         (account,) = snapshot.connections()
         rows = snapshot.export(account.connection_id, "messages")
         assert {row.data["subject"] for row in rows} <= {f"Letter {number}" for number in range(3)}
+
+
+@pytest.mark.parametrize(
+    ("number", "code", "mails"), [(errno.ENOSPC, "internal_error", 1), (errno.EIO, None, 2)]
+)
+def test_a_disk_that_is_full_while_new_mails_are_copied_is_told(
+    watch: Watch,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    number: int,
+    code: str | None,
+    mails: int,
+) -> None:
+    """All of the maildir is read where a mail cannot be: of a full disk that would not tell."""
+    box = mailbox.Maildir(tmp_path / "Maildir")
+    box.add(a_mail(0))
+    fed = watch(tmp_path / "Maildir")
+    settled(fed, monkeypatch)
+    feed_store(fed.stores).change_feed(
+        fed.feed_id, lambda feed: replace(feed, reached=time.time_ns() + SECOND)
+    )
+    box.add(a_mail(1))
+    staged = list[Path]()
+
+    def fail(_mail: object, copy: BinaryIO) -> None:
+        staged.append(Path(copy.name))
+        raise OSError(number, "no copy")
+
+    with monkeypatch.context() as during:
+        during.setattr(feed_runs.shutil, "copyfileobj", fail)
+        assert settled(fed, during).code == code
+    assert staged
+    assert not any(path.exists() for path in staged)
+    assert fed.held() == {"messages": mails}
+    assert (settled(fed, monkeypatch).code, fed.held()) == (None, {"messages": 2})
 
 
 def a_vault(folder: Path, names: Iterable[str]) -> None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
+from pdpp_kernel.refused_writes import DISK_FULL, REASON_OF_ERRNO
 from pdpp_kernel.system.open_files import is_being_written
 from personal_server.feeds.feed_ledger import (
     Decision,
@@ -43,6 +44,7 @@ from personal_server.storage.ports.feed_stores import FeedStore
 
 MOST_AT_ONCE = 20
 OWNER_DECIDES = frozenset({"ambiguous_connection", "connection_not_writable"})
+_FULL = frozenset(code for code, reason in REASON_OF_ERRNO.items() if reason == DISK_FULL)
 
 
 class PutOff(Exception):
@@ -200,17 +202,16 @@ class FolderRuns:
         lists: Path | None,
     ) -> tuple[Mapping[str, Any], ImportedItems]:
         """What an import says, and what that means for each item; its records are counted."""
-        folder = Path(feed.place)
-        staged = None
-        if result.reached_ns is not None and look.fresh and not look.has_more:
-            staged = self.staging / feed.feed_id / folder.name
-            staged = _stage(self.open_file, folder, look.fresh, staged)
-        if staged is not None:
-            paths, within = {WHOLE: staged}, self.staging.resolve()
-        else:
-            paths = {e.name: folder if e.name == WHOLE else folder / e.name for e in taken}
-            within = folder
+        folder, staged = Path(feed.place), None
         try:
+            if result.reached_ns is not None and look.fresh and not look.has_more:
+                staged = self.staging / feed.feed_id / folder.name
+                staged = _stage(self.open_file, folder, look.fresh, staged)
+            if staged is not None:
+                paths, within = {WHOLE: staged}, self.staging.resolve()
+            else:
+                paths = {e.name: folder if e.name == WHOLE else folder / e.name for e in taken}
+                within = folder
             wanted = WantedImport(list(paths.values()), within, _account_of(feed, result), lists)
             report = self.importer(feed.feed_id, wanted)
         finally:
@@ -276,7 +277,7 @@ def _stage(
     """Copies of the new files of a maildir, under the names they have there.
 
     None where one cannot be read, or is a link or pipe by now, or in a folder that is: then all of
-    the maildir is read, which tells of it.
+    the maildir is read, which tells of it.  Raises: OSError, where the disk is full.
     """
     shutil.rmtree(staged, ignore_errors=True)
     for path in fresh:
@@ -289,6 +290,8 @@ def _stage(
             os.utime(target, ns=(stated.st_atime_ns, stated.st_mtime_ns))
         except FileNotFoundError:  # read meanwhile, so it has another name: the next run sees it
             continue
-        except OSError:
+        except OSError as error:
+            if error.errno in _FULL:
+                raise
             return None
     return staged

@@ -16,7 +16,6 @@ from pdpp_sources.dav.dav_requests import CTAG, DavKind, propfind
 from pdpp_sources.dav.dav_session import DavSession, NotAnswered
 from pdpp_sources.dav.multistatus import DAV, DavAnswer
 
-MOST_COLLECTIONS = 1_000
 LONGEST_NAME = 200
 _PRINCIPAL, _TYPE = f"{DAV}current-user-principal", f"{DAV}resourcetype"
 _SYNC = f"{DAV}sync-collection"
@@ -77,12 +76,11 @@ class DavDiscovery:
         return []
 
     def collections(self, home: DavHome) -> Iterator[DavCollection]:
-        """The collections of a home.  Raises: NotAnswered, AccountTrouble."""
+        """The collections of a home, as it lists them.  Raises: NotAnswered, AccountTrouble."""
         names = ["d:resourcetype", "d:displayname", "d:sync-token", "s:getctag"]
         names.append("d:supported-report-set")
         depth = "0" if home.is_collection else "1"
         answers, at = self.session.listed("PROPFIND", home.url, depth, propfind(names))
-        found: set[str] = set()
         for answer in answers:
             if self.kind.collection not in _names(answer):
                 continue
@@ -91,9 +89,6 @@ class DavDiscovery:
                 continue
             path = path_of(answer.href)
             path = path if path.endswith("/") else f"{path}/"
-            if path in found or len(found) >= MOST_COLLECTIONS:
-                continue
-            found.add(path)
             yield _collection(answer, urljoin(at, answer.href), path)
 
 

@@ -17,6 +17,8 @@ LARGEST_ITEM_BYTES = 8 * 1024 * 1024
 _LARGEST_BYTES = 64 * 1024 * 1024
 LONGEST_MARK, LONGEST_WORD = 200, 4_000
 """In characters, of an item, and of what is said of a collection: whoever asked keeps them."""
+MOST_COLLECTIONS = 2_000
+"""Of an account, over all its homes."""
 MISBEHAVES = "dav_misbehaves"
 
 
@@ -114,7 +116,7 @@ class CollectionEnd(DavMessage):
 
 
 class CollectionGone(DavMessage):
-    """A collection that was there, before all its items as gone."""
+    """A collection that was there, after all its items as gone."""
 
     path: Word
 

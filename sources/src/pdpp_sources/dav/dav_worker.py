@@ -18,6 +18,7 @@ from pdpp_sources.dav.dav_discovery import DavCollection, DavDiscovery
 from pdpp_sources.dav.dav_items import DavItems
 from pdpp_sources.dav.dav_messages import (
     MISBEHAVES,
+    MOST_COLLECTIONS,
     CollectionEnd,
     CollectionGone,
     CollectionSeen,
@@ -40,17 +41,17 @@ FOREIGN = "foreign_item"
 def read_account(session: DavSession, task: DavTask) -> None:
     """Say all that is new.  Raises: AccountTrouble."""
     kind = KINDS[task.kind]
-    discovery = DavDiscovery(session, kind)
-    read: set[str] = set()
-    for collection in _collections(session, discovery, task):
-        if collection.path not in read:
-            read.add(collection.path)
-            _read_collection(session, kind, collection, task)
-    for path in sorted(task.collections.keys() - read):
-        session.say(CollectionGone(path))
+    collections = _collections(session, DavDiscovery(session, kind), task)
+    there = {each.path for each in collections}
+    # before what is new, which may be the same under other addresses and would count twice; and a
+    # collection after its items, which nobody would look for where a run ends between the two
+    for path in sorted(task.collections.keys() - there):
         for item in sorted(task.marks):
-            if item.startswith(path) and not any(item.startswith(each) for each in read):
+            if item.startswith(path) and not any(item.startswith(each) for each in there):
                 session.say(ItemGone(item))
+        session.say(CollectionGone(path))
+    for collection in collections:
+        _read_collection(session, kind, collection, task)
 
 
 def _collections(
@@ -71,7 +72,14 @@ def _collections(
 
 
 def _of_homes(discovery: DavDiscovery, homes: list[DavHome]) -> list[DavCollection]:
-    return [each for home in homes for each in discovery.collections(home)]
+    """Each once, whichever homes list it.  Raises: NotAnswered, AccountTrouble for too many."""
+    found: dict[str, DavCollection] = {}
+    for home in homes:
+        for each in discovery.collections(home):
+            found.setdefault(each.path, each)
+            if len(found) > MOST_COLLECTIONS:
+                raise AccountTrouble(MISBEHAVES)
+    return list(found.values())
 
 
 def _read_collection(

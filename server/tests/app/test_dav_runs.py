@@ -14,6 +14,7 @@ import pytest
 from pdpp_sources.common.errors import ExportUnreadable
 from pdpp_sources.dav.dav_messages import (
     CollectionEnd,
+    CollectionGone,
     CollectionSeen,
     DavEnd,
     DavTask,
@@ -25,15 +26,16 @@ from pdpp_sources.dav.dav_messages import (
 )
 from pdpp_sources.reader_process import PathContents, ReaderProcess, Wanted
 from personal_server.app import dav_runs
-from personal_server.app.dav_records import ItemRecords, read_items
+from personal_server.app.dav_batches import dav_batches
+from personal_server.app.dav_records import DavRecords, ItemRecords, read_items
 from personal_server.app.feed_secrets import FeedSecrets
 from personal_server.app.feeding import feed_engine, feed_store
 from personal_server.app.stores import open_stores
 from personal_server.cli.dav_checks import check_account
 from personal_server.cli.feed_checks import FeedComparison
 from personal_server.feeds.feed_kinds import ADDRESS_BOOKS, CALENDARS
-from personal_server.feeds.feed_runs import PutOff
-from personal_server.feeds.fetched_batches import FetchedBatches
+from personal_server.feeds.feed_runs import PutOff, RunResult
+from personal_server.feeds.fetched_batches import BATCH_ITEMS, FetchedBatches
 from personal_server.feeds.wanted_imports import WantedImport
 from personal_server.settings import Settings
 from server.tests.app.importing_here import ImportHere
@@ -481,3 +483,118 @@ def test_more_items_than_an_account_has_end_the_run_before_they_are_kept(
     assert fed.run().code == "dav_misbehaves"
     assert fed.held() == {}
     assert len(feed_store(fed.stores).feed_items(fed.feed_id)) <= 3
+
+
+def test_what_counts_is_each_item_that_is_there_once(
+    feed_of: FeedOf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither what is read again nor what went makes an account of three items larger."""
+    monkeypatch.setattr(dav_runs, "MOST_ITEMS", 3)
+    refused = ItemRefused("/ada/people/x.vcf", "1", "item_too_large")
+    gone = [ItemGone(f"/ada/people/{name}.vcf") for name in "abx"]
+    looks = [
+        a_look(card_at("a", 0, "1"), card_at("b", 1, "1"), refused),
+        a_look(card_at("a", 0, "2"), card_at("b", 1, "2"), refused),
+        a_look(*gone),
+        a_look(card_at("c", 2, "1"), card_at("d", 3, "1"), card_at("e", 4, "1")),
+        a_look(card_at("f", 5, "1")),
+    ]
+    shown_in_turn(monkeypatch, looks)
+    fed = feed_of("carddav://ada@127.0.0.1:9/", PASSWORD)
+    assert [by_itself(fed).code for _ in looks] == [None] * 4 + ["dav_misbehaves"]
+    assert fed.held() == {"contacts": 5}
+
+
+def test_what_went_and_has_no_record_leaves_no_line(
+    feed_of: FeedOf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A server may name and take back as many as it likes."""
+    path = "/ada/people/{}.vcf".format
+    refused = ItemRefused(path("x"), "1", "item_too_large")
+    looks = [
+        a_look(card_at("a", 0, "1"), card_at("b", 1, "1"), refused),
+        a_look(ItemGone(path("a")), ItemGone(path("x"))),
+        a_look(),
+    ]
+    shown_in_turn(monkeypatch, looks)
+    fed = feed_of("carddav://ada@127.0.0.1:9/", PASSWORD)
+    follow(fed)
+    lines = list[set[str]]()
+    for _ in looks:
+        by_itself(fed)
+        lines.append({line.item for line in feed_store(fed.stores).feed_items(fed.feed_id)})
+    assert lines == [{path("a"), path("b"), path("x")}, {path("a"), path("b")}, {path("b")}]
+    assert fed.held() == {"contacts": 1}
+
+
+@pytest.mark.parametrize("is_deleted", [False, True])
+def test_what_went_is_looked_for_until_its_records_are_deleted(
+    feed_of: FeedOf, monkeypatch: pytest.MonkeyPatch, *, is_deleted: bool
+) -> None:
+    """A run is killed in front of the deletion, or behind it and before it wrote so."""
+    path = "/ada/people/{}.vcf".format
+    looks = [
+        a_look(card_at("a", 0, "1"), card_at("b", 1, "1")),
+        a_look(ItemGone(path("a"))),
+        a_look(),
+        a_look(),
+    ]
+    shown_in_turn(monkeypatch, looks)
+    fed, delete = feed_of("carddav://ada@127.0.0.1:9/", PASSWORD), DavRecords.delete
+    follow(fed)
+    by_itself(fed)
+    by_itself(fed)
+
+    def killed(records: DavRecords, *args: Any) -> int:
+        if is_deleted:
+            delete(records, *args)
+        raise PutOff
+
+    with monkeypatch.context() as during:
+        during.setattr(DavRecords, "delete", killed)
+        fed.engine.run(fed.feed_id)
+    lines = {line.item: line for line in feed_store(fed.stores).feed_items(fed.feed_id)}
+    assert (lines[path("a")].state, len(lines[path("a")].record_keys)) == ("gone", 1)
+    again(fed)
+    assert by_itself(fed).records_deleted == (not is_deleted)
+    assert {line.item for line in feed_store(fed.stores).feed_items(fed.feed_id)} == {path("b")}
+    assert fed.held() == {"contacts": 1}
+
+
+def test_more_collections_than_an_account_has_end_the_run_before_they_are_kept(
+    feed_of: FeedOf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dav_runs, "MOST_COLLECTIONS", 2)
+
+    def shown(*names: str) -> list[SeenInAccount]:
+        found = list[SeenInAccount]()
+        for name in names:
+            path = f"/ada/{name}/"
+            found.append(CollectionSeen(path, name))
+            found.append(CollectionEnd(path, name, "c-1", "t-1", True, True, True))
+        return found
+
+    looks = [
+        [*shown("a", "b"), DavEnd(None)],
+        [*shown("a", "b"), CollectionGone("/ada/b/"), DavEnd(None)],
+        [*shown("c", "d", "e"), DavEnd(None)],
+    ]
+    shown_in_turn(monkeypatch, looks)
+    fed = feed_of("carddav://ada@127.0.0.1:9/", PASSWORD)
+    assert [by_itself(fed).code for _ in looks] == [None, None, "dav_misbehaves"]
+    lines = {line.item for line in feed_store(fed.stores).feed_items(fed.feed_id)}
+    assert lines == {"/ada/a/", "/ada/c/"}
+
+
+@pytest.mark.parametrize(
+    "each",
+    [ItemGone("/a/x.vcf"), CollectionGone("/a/"), ItemRefused("/a/x.vcf", "", "item_not_given")],
+)
+def test_a_batch_without_items_is_full_as_well(each: SeenInAccount, tmp_path: Path) -> None:
+    seen = [each] * (2 * BATCH_ITEMS)
+    batches = list(dav_batches(seen, tmp_path / "staged", ADDRESS_BOOKS, RunResult()))
+    assert [len(e.refused) + len(e.gone) + len(e.lost) for e in batches] == [
+        BATCH_ITEMS,
+        BATCH_ITEMS,
+        0,
+    ]

@@ -52,7 +52,7 @@ class DavBatch:
     @property
     def is_full(self) -> bool:
         """Whether it is read before more is fetched."""
-        count = len(self.items) + len(self.refused)
+        count = len(self.items) + len(self.refused) + len(self.gone) + len(self.lost)
         return count >= BATCH_ITEMS or self.size_bytes >= BATCH_BYTES
 
     def add(self, item: ItemSeen) -> None:

@@ -48,6 +48,20 @@ class KnownAccount:
         """The items that are there."""
         return (line for line in self.items.values() if line.state != ItemState.GONE)
 
+    def items_with(self, paths: Iterable[str]) -> int:
+        """How many items are there once these are, too; each counts once."""
+        return len({line.item for line in self.alive()}.union(paths))
+
+    def collections_with(self, path: str) -> int:
+        """How many collections are known once this one is, too."""
+        return len(self.collections) + (path not in self.collections)
+
+    def forget(self, paths: Iterable[str]) -> None:
+        """Drop items or collections of which nothing is left."""
+        for path in paths:
+            self.items.pop(path, None)
+            self.collections.pop(path, None)
+
     def gone(self) -> dict[str, FeedItemRow]:
         """Items that are gone whose records are here."""
         return {

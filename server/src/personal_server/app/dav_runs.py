@@ -16,7 +16,13 @@ from pathlib import Path
 import orjson
 
 from pdpp_sources.account_requests import AccountTrouble
-from pdpp_sources.dav.dav_messages import MISBEHAVES, CollectionEnd, DavTask, ItemRefused
+from pdpp_sources.dav.dav_messages import (
+    MISBEHAVES,
+    MOST_COLLECTIONS,
+    CollectionEnd,
+    DavTask,
+    ItemRefused,
+)
 from pdpp_sources.dav.dav_process import read_dav
 from personal_server.app.dav_batches import DavBatch, dav_batches
 from personal_server.app.dav_ledger import HOMES, KnownAccount
@@ -38,7 +44,7 @@ from personal_server.storage.ports.feed_stores import FeedStore
 USUAL_EVERY_SECONDS = 300
 FEW_GONE = 20
 MOST_ITEMS = 200_000
-"""Of an account: the ledger has a line for each, all of which a run holds."""
+"""Of an account, that are there: the ledger has a line for each, all of which a run holds."""
 EMPTIED, UNREAD = "account_emptied", "item_unread"
 
 
@@ -97,8 +103,7 @@ class DavRuns:
 
     def _take(self, feed: FeedRow, batch: DavBatch, known: KnownAccount, result: RunResult) -> None:
         """Import a batch, and write what became of its items.  Raises: FetchTrouble, PutOff."""
-        if len(known.items) + len(batch.items) + len(batch.refused) > MOST_ITEMS:
-            raise FetchTrouble(MISBEHAVES)
+        _require_bounds(batch, known)
         read = self._import(feed, batch, known, result)
         lines: dict[str, FeedItemRow] = {}
         for path, mark in batch.items.items():
@@ -118,18 +123,27 @@ class DavRuns:
         for refused in batch.refused:
             result.rejected += 1
             lines[refused.path] = self._refused(feed, refused, known)
+        forgotten = {*batch.lost}
         for path in batch.gone:
-            if path in known.items:
-                result.gone += 1
-                mark, keys = known.items[path].mark, known.keys_of(path)
-                lines[path] = self._line(feed, path, mark, ItemState.GONE, keys=keys)
+            line = lines.get(path, known.items.get(path))
+            if line is None:
+                continue
+            result.gone += 1
+            if line.record_keys:
+                keys = line.record_keys
+                lines[path] = self._line(feed, path, line.mark, ItemState.GONE, keys=keys)
+            else:  # nothing is here that could go with it
+                forgotten.add(path)
         known.items |= lines
         if batch.homes is not None:
             homes = [[home.url, home.is_collection] for home in batch.homes.homes]
             lines[HOMES] = self._line(feed, HOMES, orjson.dumps(homes).decode(), ItemState.STORED)
         if batch.end is not None:
-            lines[batch.end.path] = self._end(feed, batch.end, known)
-        self.store.keep_feed_items(feed.feed_id, lines.values(), batch.lost)
+            path = batch.end.path
+            lines[path] = known.collections[path] = self._end(feed, batch.end, known)
+        known.forget(forgotten)
+        kept = [line for path, line in lines.items() if path not in forgotten]
+        self.store.keep_feed_items(feed.feed_id, kept, forgotten)
 
     def _import(
         self, feed: FeedRow, batch: DavBatch, known: KnownAccount, result: RunResult
@@ -213,9 +227,8 @@ class DavRuns:
         left = lonely(keys, (line.record_keys for line in known.alive()))
         accounts = {*feed.connection_ids, *result.connection_ids}
         result.records_deleted += self.records[feed.kind].delete(sorted(left), accounts)
-        settled = {path: replace(line, record_keys=()) for path, line in gone.items()}
-        known.items |= settled
-        self.store.keep_feed_items(feed.feed_id, settled.values())
+        known.forget(gone)
+        self.store.keep_feed_items(feed.feed_id, (), gone)
 
     def _refused(self, feed: FeedRow, refused: ItemRefused, known: KnownAccount) -> FeedItemRow:
         """The line of what was not given; a collection that was known keeps its name by its mark,
@@ -267,3 +280,12 @@ class DavRuns:
             since_ns=now_ns,
             record_keys=keys,
         )
+
+
+def _require_bounds(batch: DavBatch, known: KnownAccount) -> None:
+    """Raises: FetchTrouble, where an account with this batch would be larger than any is."""
+    refused_paths = (each.path for each in batch.refused)
+    items = known.items_with((*batch.items, *refused_paths))
+    collections = known.collections_with(batch.end.path) if batch.end is not None else 0
+    if items > MOST_ITEMS or collections > MOST_COLLECTIONS:
+        raise FetchTrouble(MISBEHAVES)

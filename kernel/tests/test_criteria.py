@@ -27,6 +27,20 @@ def test_a_condition_has_its_value_first_and_then_the_further_ones() -> None:
     assert several.values == (3, 1, 2)
 
 
+def test_a_condition_is_decided_by_its_field_and_by_those_of_all_its_alternatives() -> None:
+    one = Condition("n", ValueKind.INTEGER, Operator.EQ, 3)
+    other = Condition("m", ValueKind.INTEGER, Operator.EQ, 3)
+    either = Condition("a", ValueKind.INTEGER, Operator.EQ, 3, any_of=((one, other), (one,)))
+    assert (one.fields, either.fields) == (("n",), ("a", "n", "m", "n"))
+
+
+def test_nothing_is_caseless_a_list_or_quoted_unless_told_otherwise() -> None:
+    assert not Condition("n", ValueKind.INTEGER, Operator.EQ, 3).caseless
+    assert not Grouping("n", ValueKind.INTEGER).is_list
+    assert not NamedPiece("from", "ada").quoted
+    assert (RAIN.prefix, RAIN.inflected, RAIN.quoted) == (False, False, False)
+
+
 @pytest.mark.parametrize("granularity", Granularity)
 def test_hours_of_the_day_and_weekdays_come_round_again(granularity: Granularity) -> None:
     is_cyclic = granularity in (Granularity.HOUR_OF_DAY, Granularity.WEEKDAY)

@@ -109,6 +109,10 @@ def test_a_field_says_which_other_names_and_marks_its_value() -> None:
     sender = named("sender", schema={"x_pdpp_label_field": "name", "x_pdpp_mark_field": "kind"})
     assert (sender.label_field, sender.mark_field) == ("name", "kind")
     assert (named("a").label_field, named("a").mark_field) == (None, None)
+    person = {"x_pdpp_person": {"form": "address", "named_by": "name"}}
+    assert named("sender", schema=person).label_field == "name"
+    assert named("sender", schema={**person, "x_pdpp_label_field": "n"}).label_field == "n"
+    assert named("sender", schema={"x_pdpp_person": {"form": "written"}}).label_field is None
 
 
 @pytest.mark.parametrize(

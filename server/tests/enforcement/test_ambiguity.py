@@ -33,14 +33,15 @@ def test_connections_are_named_with_those_that_hold_the_stream_first() -> None:
 
 
 @pytest.mark.parametrize(
-    ("may_cross", "recovery"), [(False, None), (True, {"across": "connections"})]
+    ("asked", "recovery"),
+    [({}, None), ({"may_cross": False}, None), ({"may_cross": True}, {"across": "connections"})],
 )
 def test_where_several_hold_it_a_read_that_may_cross_takes_all(
-    may_cross: bool, recovery: object
+    asked: dict[str, bool], recovery: object
 ) -> None:
-    error = ambiguous(PACKAGE, TWO, "mails", may_cross=may_cross)
+    error = ambiguous(PACKAGE, TWO, "mails", **asked)
     assert error.members.get("recovery") == recovery
-    assert ("across" in error.message) == may_cross
+    assert ("across" in error.message) == bool(recovery)
 
 
 def test_without_a_stream_nothing_is_said_of_one() -> None:

@@ -84,6 +84,10 @@ def test_a_range_has_its_days_in_the_zone() -> None:
     assert times_in(days, None) == Times(DAY, 2 * DAY, 1, 2)
     clocks = {"since": "1970-01-02T09:00", "until": "1970-01-02T10:00"}
     assert times_in(clocks, WEST) == Times(DAY + 17 * HOUR, DAY + 18 * HOUR, 1, 2)
+    instants = {"since": "1970-01-02T09:00:00Z", "until": "1970-01-02T10:00:00Z"}
+    assert times_in(instants, None) == Times(DAY + 9 * HOUR, DAY + 10 * HOUR, 1, 2)
+    midnights = {"since": "1970-01-02T00:00:00Z", "until": "1970-01-03T00:00:00Z"}
+    assert times_in(midnights, None) == Times(DAY, 2 * DAY, 1, 2)
     with pytest.raises(PersonalServerError) as caught:
         times_in(clocks, None)
     assert (caught.value.code, caught.value.param) == ("invalid_request", "since")

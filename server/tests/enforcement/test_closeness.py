@@ -113,6 +113,14 @@ def words(count: int, *others: str) -> str:
     return " ".join([*("w" + "abcdefghijklmnopqrstuvwxyz"[n] for n in range(count)), *others])
 
 
+def letters(same: int, *others: int) -> str:
+    """So many words, and others, each lot of its own."""
+    lots = zip("abc", (same, *others), strict=False)
+    return " ".join(
+        f"{lot}{chr(97 + n // 26)}{chr(97 + n % 26)}" for lot, of in lots for n in range(of)
+    )
+
+
 @pytest.mark.parametrize(
     ("one", "other", "is_same"),
     [
@@ -129,6 +137,14 @@ def words(count: int, *others: str) -> str:
         ("wa " + words(18), "ada " + words(18), True),
         ("wa " + words(19), "ada " + words(19), False),
         (words(20), words(20).replace("w", "v"), False),
+        # 85 of a hundred are most, and three quarters of an end
+        (words(20, *(f"x{n}" for n in range(3))), words(20), True),
+        (letters(85, 15), letters(85), True),
+        (letters(84, 16), letters(84), False),
+        (letters(85, 7, 0), letters(85, 0, 8), True),
+        (letters(85, 8, 0), letters(85, 0, 8), False),
+        ("ada " * 9 + "x y " * 13, "bob " + "x y " * 13, False),
+        ("ada " * 8 + "x y " * 12, "bob " + "x y " * 12, True),
     ],
 )
 def test_long_hits_share_most_words_and_short_ones_their_end(

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import pytest
 
 from pdpp_kernel.criteria import Condition
 from pdpp_kernel.errors import InvalidFilter
+from pdpp_kernel.texts import CatalogueText
 from pdpp_kernel.values import DAY_NANOSECONDS, Comparable, ValueKind
 from personal_server.enforcement.filter_texts import FilterText
 from personal_server.enforcement.filter_values import (
@@ -86,6 +89,47 @@ def test_a_list_and_a_range_that_is_not_declared_are_refused(
 ) -> None:
     with pytest.raises(InvalidFilter):
         on(field, operator, "7")
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("title", "text"),
+        ("word_count", "3"),
+        ("pinned", "true"),
+        ("created_at", "2026-01-31T09:00:00Z"),
+    ],
+)
+def test_a_refusal_has_an_example_of_the_kind_of_the_field(field: str, value: str) -> None:
+    with pytest.raises(InvalidFilter) as caught:
+        on(field, "like", "7")
+    assert example_of(caught.value) == {"field": field, "value": value}
+
+
+def example_of(refused: InvalidFilter) -> Mapping[str, object]:
+    """What the example in a refusal was made of."""
+    assert isinstance(refused.text, CatalogueText)
+    example = refused.text.values["example"]
+    assert isinstance(example, CatalogueText)
+    return example.values
+
+
+def test_who_looks_for_null_is_shown_how_to_look_for_no_value() -> None:
+    refused: list[InvalidFilter] = []
+    for text in ("many", "null"):
+        with pytest.raises(InvalidFilter) as caught:
+            on("word_count", None, text)
+        refused.append(caught.value)
+    assert [example_of(each) for each in refused] == [
+        {"field": "word_count", "value": "3"},
+        {"field": "word_count"},
+    ]
+
+
+def test_an_operator_that_is_not_taken_is_answered_with_those_that_are() -> None:
+    with pytest.raises(InvalidFilter) as caught:
+        on("word_count", "lt", "7")
+    assert caught.value.members["allowed_values"] == ["gte", "lte", "in", "ne", "exists"]
 
 
 def test_a_declared_range_takes_a_value_of_its_field() -> None:

@@ -23,10 +23,9 @@ def record(data: Mapping[str, object], **members: object) -> Record:
         record_id="r1",
         stream="notes",
         data=raw_json(data),
-        emitted_at="2026-01-01T00:00:00.000Z",
         connection_id="cin_abc",
         connector_key="journal",
-        **members,  # type: ignore[arg-type]
+        **{"emitted_at": "2026-01-01T00:00:00.000Z", **members},  # type: ignore[arg-type]
     )
 
 
@@ -91,6 +90,31 @@ def test_without_a_size_only_the_bytes_of_a_body_end_a_page() -> None:
     fill = PageFill(PageSize())
     assert fill.takes(large)
     assert msgspec.json.decode(fill.items[0])["id"] == "r1"
+
+
+@pytest.mark.parametrize(("longer", "count"), [(0, 2), (1, 1)])
+def test_a_body_has_at_most_four_mebibytes(longer: int, count: int) -> None:
+    empty = len(msgspec.json.encode(record({"text": ""})))
+    half = 2 * 1024 * 1024 - empty - 1  # a comma behind each
+    first, second = record({"text": "x" * half}), record({"text": "x" * (half + longer)})
+    assert taken(PageSize(), first, second) == count
+    assert MAX_PAGE_BYTES == 4_194_304
+
+
+@pytest.mark.parametrize("left_over", [0, -1])
+def test_when_records_were_taken_counts_as_json_alone(left_over: int) -> None:
+    times = [f"2026-01-0{day}T00:00:00.000Z" for day in (1, 2)]
+    as_table = len("notes" + "cin_abc") + 60 + 2 * OWN
+    as_json = as_table + 2 * (len("emitted_at") + 4 + 26 + FRAME_CHARS)
+    room = max(as_table, -(-3 * as_json // 5)) + left_over
+    assert FRAME_CHARS == 24
+    assert taken(PageSize(room), *(record({}, emitted_at=at) for at in times)) == 2 + left_over
+    # where long members fill the table first, it has no room for them
+    long = [
+        record({"t": letter * 200}, emitted_at=at) for letter, at in zip("ab", times, strict=True)
+    ]
+    table = as_table + 2 * 203
+    assert taken(PageSize(table + left_over), *long) == 2 + left_over
 
 
 @pytest.mark.parametrize("left_over", [0, -1])

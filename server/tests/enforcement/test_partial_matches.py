@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
 from personal_server.enforcement.partial_matches import (
@@ -30,6 +32,26 @@ def test_a_rare_word_weighs_more_than_a_common_one_twice() -> None:
     ranked = rank_partial([candidate("common", 0, 3), candidate("rare", 1, 0)], COUNTS)
     assert keys(ranked) == ["rare", "common"]
     assert word_weight(10_000) < 1 < word_weight(2)
+
+
+@pytest.mark.parametrize(
+    ("held", "length", "weighed"),
+    [
+        # with 1.2 and 0.3: of the mean length, twice as long, empty; two words, the other word
+        ((1, 0), 128, math.log(1 + 10_000 / 2.5)),
+        ((1, 0), 256, math.log(1 + 10_000 / 2.5) * 2.2 / 2.56),
+        ((1, 0), 0, math.log(1 + 10_000 / 2.5) * 2.2 / 1.84),
+        ((2, 0), 128, math.log(1 + 10_000 / 2.5) * 4.4 / 3.2),
+        ((0, 1), 128, math.log(1 + 10_000 / 500.5)),
+        ((1, 1), 128, math.log(1 + 10_000 / 2.5) + math.log(1 + 10_000 / 500.5)),
+        ((0, 0), 128, 0.0),
+    ],
+)
+def test_what_a_record_holds_is_weighed_by_rarity_and_length(
+    held: tuple[int, int], length: int, weighed: float
+) -> None:
+    [found] = rank_partial([candidate("a", *held, length=length)], COUNTS)
+    assert found.score == pytest.approx(-weighed, abs=1e-6)
 
 
 def test_what_stands_right_before_counts_and_what_stands_behind_counts_less() -> None:

@@ -48,6 +48,12 @@ def test_a_list_stands_by_key_unless_told_otherwise() -> None:
     assert RecordsPlan((SCOPE,)).order == BY_KEY == Order(None, None, False)
 
 
+def test_a_page_has_25_rows_and_an_aggregate_10_groups_unless_told_otherwise() -> None:
+    assert (RecordsPlan((SCOPE,)).limit, ChangesPlan((SCOPE,)).limit) == (25, 25)
+    assert AggregatePlan((SCOPE,), Metric.COUNT).limit == 10
+    assert MeaningPlan((SCOPE,), b"", "a model").most == 200
+
+
 def test_a_feed_begins_at_its_beginning_and_covers_nothing_yet() -> None:
     plan = ChangesPlan((SCOPE,))
     assert (plan.since, plan.horizon, plan.after) == (None, 0, 0)

@@ -178,6 +178,7 @@ def test_without_anything_near_hits_by_words_stay_as_they_are() -> None:
 
 
 def test_no_more_than_a_bound_is_taken_by_meaning() -> None:
+    assert (JOINED_HITS, READ_HITS) == (200, 30)
     many = {f"m{number:03}": number / 1_000 for number in range(JOINED_HITS + 1)}
     assert keys(joined([], by_words(n1=1), near(**many), {}, NO_WORDS, no_gains)) == [
         "n1",

@@ -83,7 +83,7 @@ def search_parts(
     warnings += [
         skipped(s, MODE_NOT_AVAILABLE) for s in named if query.streams and s not in taking_part
     ]
-    if query.filters and not taking_part:
+    if not taking_part:
         _filtered(named, query, [])  # a filter is no less wrong where nothing is searched
     if query.times != ALWAYS or query.sort is not HitOrder.RELEVANCE:
         timeless = [source for source in taking_part if time_field(source) is None]

@@ -361,10 +361,10 @@ def test_a_process_that_ends_before_it_told_its_owner_leaves_a_run_that_is_told_
 
 @dataclass
 class SilentTalk:
-    """A conversation with a server that says nothing."""
+    """A conversation with a server that says nothing, for as long as a test says."""
 
     ended: threading.Event = field(default_factory=threading.Event)
-    silent_seconds: float = 90.0
+    silent_seconds: float = 0.0
 
     def leave(self) -> None:
         self.ended.set()
@@ -382,12 +382,22 @@ def test_feeds_that_wait_for_silent_servers_delay_few_others(bench: Bench) -> No
         raise PutOff
 
     bench.ends = waiting
+
+    def begun() -> int:
+        """How many have a thread, which is there as soon as they are started."""
+        return len({each.name for each in threading.enumerate()}.intersection(names))
+
     bench.engine.work()
-    until(lambda: len(bench.ran) >= 4)  # those that are silent at once make room
+    assert begun() == 4
+    until(lambda: len(bench.ran) == 4)
+    bench.engine.work()
+    assert begun() == 4
+    for talk in talks.values():
+        talk.silent_seconds = 90.0
     until(lambda: all(waits.silent_seconds(name) for name, _ in bench.ran))
     bench.engine.work()
     until(lambda: len(bench.ran) == 8)
     bench.engine.work()
-    assert len(bench.ran) == 8
+    assert begun() == 8
     bench.engine.stop()
     assert {bench.feed(name).state for name in names} == {"waiting"}

@@ -13,6 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from personal_server.settings import Settings
 from personal_server.storage.sqlite.database import SqliteDatabase
 
 
@@ -27,8 +28,14 @@ def _empty() -> bytes:
         return path.read_bytes()
 
 
-def begin_file(path: Path) -> None:
-    """Make a new file where there is none, for what opens it by itself."""
+def begin_database(settings: Settings) -> None:
+    """Make the new file of a server that has one, for what opens it by itself."""
+    if settings.database_url is None:
+        _begin_file(settings.database_path)
+
+
+def _begin_file(path: Path) -> None:
+    """Make a new file where there is none, and where tests use files."""
     is_file = os.environ.get("PDPP_TEST_DATABASE") != "postgresql"  # noqa: TID251 (a setting of tests)
     if is_file and not path.exists():
         path.parent.mkdir(0o700, parents=True, exist_ok=True)
@@ -38,5 +45,5 @@ def begin_file(path: Path) -> None:
 
 def new_file(path: Path, **options: Any) -> SqliteDatabase:
     """The database in a file, which is a new one if there is none."""
-    begin_file(path)
+    _begin_file(path)
     return SqliteDatabase(path, **options)

@@ -40,7 +40,7 @@ from server.tests.console.household import (
     payments,
 )
 from tests.browser.chromium import served
-from tests.new_files import begin_file
+from tests.new_files import begin_database
 from tests.ports import free_port
 
 SECONDS = 120  # one, but on a machine that is busy with much else
@@ -96,7 +96,7 @@ def site(
         server_name=name,
         import_folders=(downloads,),
     )
-    begin_file(settings.database_path)
+    begin_database(settings)
     with open_server(settings) as server:
         fill(server.stores.records, time.time_ns())
         with served(served_app(server), port) as origin:

@@ -20,7 +20,7 @@ from personal_server.storage.ports.authorization_store import R
 from personal_server.web.guarded_fetch import GuardedFetch
 from server.tests.console.browsing import Browser, Clock, Page, press
 from tests.browser.site import fill
-from tests.new_files import begin_file
+from tests.new_files import begin_database
 from tests.proving import Holder
 
 ORIGIN = "http://127.0.0.1:7662"
@@ -143,7 +143,7 @@ def whole(
 ) -> Generator[Whole]:
     """A server on a new store with two mailboxes and a bank account."""
     chosen, clock = Settings(data_dir=folder / "data", **settings), Clock()
-    begin_file(chosen.database_path)
+    begin_database(chosen)
     with open_stores(chosen, serving=True, clock=clock) as stores:
         fill(stores.records, clock())
         recorder = watched_recorder(chosen, stores)

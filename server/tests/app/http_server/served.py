@@ -27,7 +27,7 @@ from personal_server.granting.tokens import Entitlement, mint
 from personal_server.settings import Settings
 from server.tests.console.household import bank_request
 from tests.browser.site import fill
-from tests.new_files import begin_file
+from tests.new_files import begin_database
 from tests.ports import free_port
 from tests.processes import started, stop
 from tests.secrecy.plugin import WATCH
@@ -86,8 +86,7 @@ class ServedProcess:
 
     def furnish(self) -> None:
         """Records, a grant of a client, and a token of the owner."""
-        if self.settings.database_url is None:
-            begin_file(self.settings.database_path)
+        begin_database(self.settings)
         with open_stores(self.settings, serving=False) as stores:
             fill(stores.records, stores.clock())
         with open_owner_store(self.settings) as store:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -112,8 +112,13 @@ class Described:
         assert not faults, (name, faults[:3])
 
 
-_DESCRIBED: dict[tuple[int, bool], Described] = {}
-"""By what routes depend on: the largest blob, and whether there are no feeds."""
+@cache
+def described() -> Described:
+    """The document of all servers here, which takes a tenth of a second to write.
+
+    What a server has, such as feeds, and its bounds change what its routes answer, not the routes.
+    """
+    return Described(Living().table)
 
 
 @dataclass
@@ -216,14 +221,6 @@ class Living:
             )
         )
 
-    @property
-    def described(self) -> Described:
-        """The one of all servers with these routes, which takes a tenth of a second to write."""
-        key = self.max_blob_bytes, self.feeds is None
-        if key not in _DESCRIBED:
-            _DESCRIBED[key] = Described(self.table)
-        return _DESCRIBED[key]
-
     @cached_property
     def app(self) -> ResourceServer:
         limits = Quotas(self.rules, self.clock)
@@ -238,7 +235,7 @@ class Living:
         async def check(response: httpx2.Response) -> None:
             await response.aread()
             if self.checked:
-                self.described.check(response)
+                described().check(response)
 
         return httpx2.AsyncClient(
             transport=httpx2.ASGITransport(self.app),

@@ -1,9 +1,9 @@
 import jsonschema_rs
 import pytest
 
-from server.tests.resource_server.living import Living
+from server.tests.resource_server.living import described
 
-COMPONENTS = Living().described.document["components"]
+COMPONENTS = described().document["components"]
 SHOWN = {
     name: example
     for name, schema in COMPONENTS["schemas"].items()

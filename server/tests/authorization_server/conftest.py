@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
-from functools import cache
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 import httpx2
 import pytest
 
-from pdpp_kernel.source_declaration import SourceDeclaration
 from personal_server.authorization_server.application import (
     AuthorizationParts,
     authorization_app,
@@ -28,7 +25,6 @@ from personal_server.authorization_server.configuration import (
 from personal_server.consent.choices import Choices, EntryChoice, StreamChoice
 from personal_server.consent.offers import EntryOffer
 from personal_server.domain.connection import Connection, ConnectionStatus
-from personal_server.domain.declaration_document import parse_declaration
 from personal_server.granting.audit import Acting
 from personal_server.granting.codes import challenge_of
 from personal_server.granting.consent_receipts import ConsentReceipts
@@ -46,13 +42,11 @@ from personal_server.storage.sql.logs.authorization import SqlAuthorizationStore
 from personal_server.storage.tables import Assignment, ColumnCondition
 from personal_server.web.guarded_fetch import GuardedFetch
 from server.tests.authorization_server.publishing import JWKS, KEY, RSA, URL, claude, public
+from server.tests.samples.two_sources import JOURNAL, NOTES, declarations
 from tests.new_files import new_file
 from tests.oracle.authorization_memory import MemoryAuthorizationStore
 from tests.postgresql import empty_schema
 
-SAMPLE = Path(__file__).parents[1] / "samples" / "journal.json"
-JOURNAL = "https://registry.pdpp.dev/connectors/journal"
-NOTES = "https://registry.pdpp.dev/connectors/notes"
 ORIGIN = "https://me.example"
 SECONDS = 10**9
 OWNER = Acting("owner", "req_owner", "127.0.0.1")
@@ -310,14 +304,6 @@ def connection(connection_id: str, key: str, source: str) -> Connection:
         created_at_ns=0,
         updated_at_ns=0,
     )
-
-
-@cache
-def declarations() -> Mapping[str, SourceDeclaration]:
-    """Of the two sources: values, which all tests may share."""
-    raw = json.loads(SAMPLE.read_text(encoding="utf-8"))
-    notes = {**raw, "source": {"kind": "connector", "id": NOTES}, "connector_key": "notes"}
-    return MappingProxyType({JOURNAL: parse_declaration(raw), NOTES: parse_declaration(notes)})
 
 
 @pytest.fixture

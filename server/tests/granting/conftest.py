@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import itertools
-import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from functools import cache
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import pytest
 
-from pdpp_kernel.source_declaration import SourceDeclaration
 from personal_server.consent.choices import Choices, EntryChoice, StreamChoice
 from personal_server.consent.credentials import secret_hash
 from personal_server.consent.offers import EntryOffer
 from personal_server.domain.connection import Connection, ConnectionStatus
-from personal_server.domain.declaration_document import parse_declaration
 from personal_server.granting.audit import Acting
 from personal_server.granting.codes import Redeeming, Redemption, challenge_of
 from personal_server.granting.decisions import Granting
@@ -33,13 +28,11 @@ from personal_server.storage.authorization_rows import (
 from personal_server.storage.catalog import Catalog
 from personal_server.storage.ports.authorization_store import AuthorizationStore
 from personal_server.storage.sql.logs.authorization import SqlAuthorizationStore
+from server.tests.samples.two_sources import JOURNAL, NOTES, declarations
 from tests.new_files import new_file
 from tests.oracle.authorization_memory import MemoryAuthorizationStore
 from tests.postgresql import postgres_database
 
-SAMPLE = Path(__file__).parents[1] / "samples" / "journal.json"
-JOURNAL = "https://registry.pdpp.dev/connectors/journal"
-NOTES = "https://registry.pdpp.dev/connectors/notes"
 VERIFIER = "v" * 43
 SECONDS = 10**9
 OWNER = Acting("owner", "req_1", "127.0.0.1")
@@ -182,14 +175,6 @@ def entry(source: str = JOURNAL, **over: object) -> dict[str, object]:
     }
     found.update(over)
     return {name: value for name, value in found.items() if value is not None}
-
-
-@cache
-def declarations() -> Mapping[str, SourceDeclaration]:
-    """Of the two sources: values, which all benches may share."""
-    raw = json.loads(SAMPLE.read_text(encoding="utf-8"))
-    notes = {**raw, "source": {"kind": "connector", "id": NOTES}, "connector_key": "notes"}
-    return MappingProxyType({JOURNAL: parse_declaration(raw), NOTES: parse_declaration(notes)})
 
 
 def make_bench(store: AuthorizationStore) -> Bench:

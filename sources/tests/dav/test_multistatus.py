@@ -2,21 +2,10 @@
 
 from __future__ import annotations
 
-import io
-
-import msgspec
 import pytest
 
-from pdpp_sources.dav.dav_messages import (
-    LARGEST_ITEM_BYTES,
-    LONGEST_MARK,
-    LONGEST_WORD,
-    CollectionEnd,
-    ItemSeen,
-    receive_from_reader,
-)
+from pdpp_sources.dav.dav_messages import LARGEST_ITEM_BYTES, LONGEST_WORD
 from pdpp_sources.dav.multistatus import DAV, MOST_DEPTH, Multistatus, XmlRefused
-from pdpp_sources.message_frames import send_message
 
 BEGINNING = '<?xml version="1.0"?><d:multistatus xmlns:d="DAV:">'
 ITEM = (
@@ -90,19 +79,3 @@ def test_a_token_without_end_is_none() -> None:
         f"{BEGINNING}{ctag}{ended}<d:sync-token>{long}</d:sync-token></d:multistatus>".encode()
     )
     assert (found.word(f"{DAV}getctag"), parser.token) == (None, None)
-
-
-@pytest.mark.parametrize(
-    "said",
-    [
-        ItemSeen("/a/b.ics", "e" * (LONGEST_MARK + 1), b""),
-        ItemSeen(f"/a/{'b' * LONGEST_WORD}", "e", b""),
-        CollectionEnd("/a/", "A", None, "t" * (LONGEST_WORD + 1), True, True, True),
-    ],
-)
-def test_a_parser_that_was_broken_out_of_has_no_more_kept(said: msgspec.Struct) -> None:
-    sent = io.BytesIO()
-    send_message(sent, said)
-    sent.seek(0)
-    with pytest.raises(msgspec.ValidationError):
-        receive_from_reader(sent)

@@ -23,8 +23,10 @@ RING = "<title>A page</title><style>:focus-visible{outline:3px solid}</style>"
 FIRST = "<a href=x>First</a>"
 
 
-# Minutes; each step alone: that the keyboard reaches every control of a page in `test_pages`, what
-# is sent in `test_uploads`, what is allowed and changed in `test_consent`, the log in `test_live`.
+# Minutes; each step alone: that the keyboard reaches every control, of the pages named there, in
+# `test_pages`, what is sent in `test_uploads`, what is allowed and changed in `test_consent`, the
+# log in `test_live`; that an access is paused in `test_access`, and that an account is erased in
+# `test_accounts`, both of `server/tests/console`.
 @pytest.mark.long
 @pytest.mark.parametrize("way", WAYS)
 def test_an_owner_who_has_only_a_keyboard_gets_from_nothing_to_a_receipt(

@@ -15,14 +15,16 @@ from pdpp_kernel.errors import NotFound, PersonalServerError
 from pdpp_kernel.oauth_errors import (
     AiTrainingConsentRequired,
     ApprovalConflict,
+    NotANarrowing,
     RequestClosed,
     ReviewChanged,
     ReviewStale,
 )
-from personal_server.consent.choices import Choices, EntryChoice
+from personal_server.consent.choices import Choices, EntryChoice, StreamChoice
 from personal_server.domain.grant import parse_grant
 from personal_server.granting.audit import Acting
 from personal_server.granting.codes import Redemption
+from personal_server.granting.pending_requests import OWNER_DEVICE
 from personal_server.storage.authorization_rows import (
     AuditRow,
     ClientRow,
@@ -30,11 +32,12 @@ from personal_server.storage.authorization_rows import (
     GrantRow,
     PackageMemberRow,
     PackageRow,
+    ReadingLimitsRow,
     RequestRow,
     ReviewArtifactRow,
     TokenRow,
 )
-from server.tests.granting.conftest import Bench, entry, everything
+from server.tests.granting.conftest import NOTES, Bench, entry, everything
 
 OWNER = Acting("owner", "req_1", "127.0.0.1")
 VERIFIER = "v" * 43
@@ -373,3 +376,233 @@ def test_what_was_chosen_is_kept_with_its_request(memory: Bench) -> None:
     assert kept is not None
     memory.granting.view(request_id, OWNER)
     assert memory.rows(RequestRow)[0].choices == kept
+
+
+def events_of(bench: Bench, request_id: str) -> list[str]:
+    rows = bench.rows(AuditRow)
+    return [row.event for row in rows if row.detail.get("request") == request_id]
+
+
+OPERATIONS = ("view", "choose", "asked", "approve", "deny")
+
+
+def refusal(bench: Bench, operation: str, request_id: str, revision: str = "") -> type[Exception]:
+    granting = bench.granting
+    doing = {
+        "view": lambda: granting.view(request_id, OWNER),
+        "choose": lambda: granting.choose(request_id, Choices(), OWNER),
+        "asked": lambda: granting.asked(request_id),
+        "approve": lambda: granting.approve(request_id, Choices(), revision, OWNER),
+        "deny": lambda: granting.deny(request_id, OWNER),
+    }
+    with pytest.raises(PersonalServerError) as caught:
+        doing[operation]()
+    return caught.type
+
+
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_what_nobody_asked_for_is_not_found(memory: Bench, operation: str) -> None:
+    assert refusal(memory, operation, "ar_none") is NotFound
+    assert memory.events() == []
+
+
+@pytest.mark.parametrize("operation", OPERATIONS[:-1])
+def test_a_device_of_the_owner_is_decided_elsewhere(memory: Bench, operation: str) -> None:
+    request_id = memory.ask_device([entry()], flow=OWNER_DEVICE, opened_at_ns=1)
+    assert refusal(memory, operation, request_id) is NotFound
+    assert memory.rows(RequestRow)[0].status == "pending"
+
+
+@pytest.mark.parametrize("operation", OPERATIONS)
+@pytest.mark.parametrize("status", ["approved", "denied", "redeemed", "expired"])
+def test_what_was_decided_is_closed_and_a_second_decision_is_a_conflict(
+    memory: Bench, operation: str, status: str
+) -> None:
+    request_id = memory.ask([entry()], opened_at_ns=1, status=status)
+    is_conflict = operation in ("approve", "deny") and status != "expired"
+    expected = ApprovalConflict if is_conflict else RequestClosed
+    assert refusal(memory, operation, request_id) is expected
+
+
+@pytest.mark.parametrize("operation", OPERATIONS)
+@pytest.mark.parametrize(("early_ns", "is_open"), [(1, True), (0, False)])
+def test_a_request_can_be_decided_until_its_instant(
+    memory: Bench, operation: str, early_ns: int, *, is_open: bool
+) -> None:
+    request_id = memory.ask([entry()])
+    shown = memory.granting.view(request_id, OWNER)
+    memory.now_ns += 900 * 10**9 - early_ns
+    if not is_open:
+        assert refusal(memory, operation, request_id, shown.revision or "") is RequestClosed
+    elif operation == "approve":
+        assert memory.granting.approve(request_id, Choices(), shown.revision or "", OWNER)
+    elif operation == "deny":
+        assert memory.granting.deny(request_id, OWNER).redirect_to
+    else:
+        assert memory.granting.asked(request_id).revision == shown.revision
+
+
+@pytest.mark.parametrize("operation", OPERATIONS)
+@pytest.mark.parametrize(
+    "change",
+    [
+        [ClientRow.blocked_at_ns.to(1)],
+        [ClientRow.redirect_uris.to(("https://app.example/other",))],
+        None,
+    ],
+)
+def test_an_app_that_may_not_ask_any_more_gets_no_answer(
+    memory: Bench, operation: str, change: Any
+) -> None:
+    request_id = memory.ask([entry()])
+    shown = memory.granting.view(request_id, OWNER)
+    with memory.store.write() as writer:
+        if change is None:
+            writer.delete(ClientRow)
+        else:
+            writer.change(ClientRow, change)
+    assert refusal(memory, operation, request_id, shown.revision or "") is RequestClosed
+    assert memory.rows(GrantRow) == []
+
+
+def test_the_first_look_opens_a_request_and_what_was_chosen_is_noted(memory: Bench) -> None:
+    request_id = memory.ask([entry()])
+    first_ns = memory.now_ns
+    shown = memory.granting.view(request_id, OWNER)
+    memory.now_ns += 5
+    memory.granting.view(request_id, OWNER)
+    assert events_of(memory, request_id) == ["request.opened"]
+    memory.granting.choose(request_id, shown.choices, OWNER)
+    assert events_of(memory, request_id) == ["request.opened", "request.previewed"]
+    (row,) = memory.rows(RequestRow)
+    assert (row.opened_at_ns, row.revision, row.shown) == (
+        first_ns,
+        shown.revision,
+        shown.artifact,
+    )
+
+
+def test_what_a_picker_may_pick_is_fixed_with_the_first_look(memory: Bench) -> None:
+    request_id = memory.ask(None)
+    offered = len(memory.granting.view(request_id, OWNER).offers)
+    kept = memory.rows(RequestRow)[0].details
+    memory.catalog = dataclasses.replace(memory.catalog, connections=memory.catalog.connections[:1])
+    assert len(memory.granting.view(request_id, OWNER).offers) == offered == 2
+    assert memory.rows(RequestRow)[0].details == kept
+
+
+def test_choices_that_are_impossible_by_now_give_way_to_what_was_asked(memory: Bench) -> None:
+    second = dataclasses.replace(memory.catalog.connections[0], connection_id="cin_b")
+    both = dataclasses.replace(memory.catalog, connections=(*memory.catalog.connections, second))
+    memory.catalog = both
+    request_id = memory.ask([entry()])
+    first = memory.granting.view(request_id, OWNER)
+    chosen = Choices(
+        entries={
+            0: EntryChoice(
+                keep=True,
+                connections=frozenset({"cin_b"}),
+                streams={"entries": StreamChoice(wanted=True)},
+            )
+        }
+    )
+    memory.granting.choose(request_id, chosen, OWNER)
+    assert memory.granting.view(request_id, OWNER).choices.entries[0].connections == {"cin_b"}
+    memory.catalog = dataclasses.replace(both, connections=both.connections[:-1])
+    again = memory.granting.view(request_id, OWNER)
+    assert again.choices.entries[0].connections != {"cin_b"}
+    assert first.choices.entries[0].connections != {"cin_b"}
+
+
+@pytest.mark.parametrize("entries", [1, 2])
+@pytest.mark.parametrize(
+    ("records", "events", "kept"),
+    [(None, False, None), (50, False, (50, None)), (None, True, (None, True))],
+)
+def test_what_was_chosen_beside_the_grants_is_what_may_be_read_of_them(
+    memory: Bench, entries: int, records: int | None, events: Any, kept: Any
+) -> None:
+    asked = [entry(events=True), entry(NOTES, events=True)][:entries]
+    request_id = memory.ask(asked)
+    review = memory.granting.view(request_id, OWNER)
+    chosen = dataclasses.replace(everything(review), records_per_day=records, events=events)
+    memory.allow(request_id, chosen)
+    table: Any = PackageRow if entries == 2 else GrantRow
+    (held,) = memory.rows(table)
+    held_id = held.package_id if entries == 2 else held.grant_id
+    limits = [
+        (row.held_id, (row.records_per_day, row.events)) for row in memory.rows(ReadingLimitsRow)
+    ]
+    assert limits == ([] if kept is None else [(held_id, kept)])
+
+
+def test_what_is_not_complete_is_not_allowed(memory: Bench) -> None:
+    request_id = memory.ask(None)
+    memory.granting.view(request_id, OWNER)
+    with pytest.raises(NotANarrowing):
+        memory.granting.approve(request_id, Choices(), "", OWNER)
+    assert memory.rows(GrantRow) == []
+
+
+def test_only_what_was_shown_last_is_allowed(memory: Bench) -> None:
+    request_id = memory.ask([entry()])
+    first = memory.granting.view(request_id, OWNER)
+    other = dataclasses.replace(first.choices, expiry="30d")
+    second = memory.granting.choose(request_id, other, OWNER)
+    assert first.revision != second.revision
+    for choices, revision in ((first.choices, first.revision), (other, first.revision)):
+        with pytest.raises(ReviewChanged):
+            memory.granting.approve(request_id, choices, revision or "", OWNER)
+    assert events_of(memory, request_id).count("request.stale") == 2
+    assert memory.granting.approve(request_id, other, second.revision or "", OWNER).redirect_to
+
+
+def test_a_code_is_good_for_two_minutes_and_says_for_whom(memory: Bench) -> None:
+    memory.allow(memory.ask([entry()], jkt="key"))
+    (code,), (grant,) = memory.rows(CodeRow), memory.rows(GrantRow)
+    assert code.expires_at_ns - memory.now_ns == 120 * 10**9
+    assert (code.client_id, code.redirect_uri, code.jkt) == (
+        "cli_1",
+        "https://app.example/cb",
+        "key",
+    )
+    assert (code.resource, code.scope) == ("https://me.example/mcp", "pdpp:read")
+    assert (code.grant_id, code.package_id) == (grant.grant_id, None)
+
+
+@pytest.mark.parametrize("left", [60, 300])
+def test_a_device_has_two_minutes_to_collect_or_what_was_left(memory: Bench, left: int) -> None:
+    request_id = memory.ask_device([entry()])
+    memory.now_ns += (900 - left) * 10**9
+    assert memory.allow(request_id) == ""
+    (row,), (grant,) = memory.rows(RequestRow), memory.rows(GrantRow)
+    assert row.collect_until_ns == memory.now_ns + max(left, 120) * 10**9
+    assert (row.grant_id, row.package_id) == (grant.grant_id, None)
+    assert memory.rows(CodeRow) == []
+
+
+def test_the_first_approval_of_an_app_is_kept(memory: Bench) -> None:
+    first_ns = memory.now_ns
+    memory.allow(memory.ask([entry()]))
+    memory.now_ns += 5
+    memory.allow(memory.ask([entry()], "ar_2"))
+    assert memory.rows(ClientRow)[0].first_approved_at_ns == first_ns
+
+
+def test_what_was_decided_is_in_the_trail_with_who_and_what(memory: Bench) -> None:
+    memory.allow(memory.ask([entry()]))
+    (grant,), (artifact,) = memory.rows(GrantRow), memory.rows(ReviewArtifactRow)
+    assert memory.events()[-2:] == [
+        ("grant.created", "cli_1", grant.grant_id, None),
+        ("request.approved", "cli_1", grant.grant_id, None),
+    ]
+    assert (artifact.channel, artifact.request_id, artifact.decided_at_ns) == (
+        "page",
+        "ar_1",
+        memory.now_ns,
+    )
+    assert memory.rows(RequestRow)[0].decided_at_ns == memory.now_ns
+    memory.granting.deny(memory.ask([entry()], "ar_2"), OWNER)
+    assert memory.events()[-1] == ("request.denied", "cli_1", None, None)
+    denied = next(row for row in memory.rows(RequestRow) if row.request_id == "ar_2")
+    assert (denied.status, denied.decided_at_ns) == ("denied", memory.now_ns)

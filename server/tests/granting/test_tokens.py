@@ -426,3 +426,28 @@ def test_nothing_stands_behind_what_is_unknown_or_has_ended(memory: Bench) -> No
         for table in tables:
             writer.change(table, [table.revoked_at_ns.to(1), table.reason.to("owner")])
     assert behind(single) == behind(None, package_id) == []
+
+
+@pytest.mark.parametrize("gone", [TokenRow, RefreshTokenRow])
+def test_an_answer_of_which_a_half_is_gone_is_not_given_again(memory: Bench, gone: Any) -> None:
+    issued = memory.connect(entry())
+    second = refresh(memory, issued)
+    secret = second.access_token if gone is TokenRow else second.refresh_token
+    with memory.store.write() as writer:
+        assert writer.delete(gone, gone.token_hash.equals(secret_hash(secret or "")))
+    memory.now_ns += MINUTE + 1
+    with pytest.raises(InvalidGrantCode):
+        refresh(memory, issued)
+    assert memory.rows(FamilyRow)[0].reason == "refresh_reuse"
+
+
+def test_a_device_of_the_owner_is_answered_again_and_no_alarm_goes_off(memory: Bench) -> None:
+    issued = memory.connect(entry())
+    with memory.store.write() as writer:
+        writer.change(FamilyRow, [FamilyRow.kind.to("owner"), FamilyRow.grant_id.to(None)])
+    second = refresh(memory, issued)
+    for _ in range(4):
+        assert refresh(memory, issued).access_token == second.access_token
+    assert (second.kind, second.grant_ids) == ("owner", ())
+    assert memory.rows(ReadingAlarmRow) == []
+    assert max(row.repeats for row in memory.rows(RefreshTokenRow)) == 4

@@ -171,18 +171,28 @@ def test_what_is_no_signed_object_is_refused(bench: Bench, text: str) -> None:
     assert bench.reason(SentProof((text,), "GET", URL)) == "form"
 
 
-def test_a_proof_of_more_than_four_thousand_characters_is_refused_though_it_is_good(
-    bench: Bench,
-) -> None:
-    room = 4_096 - len(bench.sent(note="").texts[0])
-    for more in range(room // 4 * 3, room):  # three bytes are four characters
-        sent = bench.sent(note="n" * more)
-        if len(sent.texts[0]) > 4_096:
-            assert bench.reason(sent) == "form"
-            break
-        bench.admit(sent)
-    else:
-        pytest.fail("no proof was long enough")
+def of_length(bench: Bench, length: int) -> SentProof:
+    """A good proof of so many characters; what header and claims hold grows by four for three."""
+    shortest = len(bench.sent(header={"kid": ""}, note="").texts[0])
+    notes = (length - shortest) // 4 * 3
+    for pad in range(3):
+        for more in range(notes - 6, notes + 3):
+            sent = bench.sent(header={"kid": "k" * pad}, note="n" * more)
+            if len(sent.texts[0]) == length:
+                return sent
+    raise LookupError
+
+
+def test_a_proof_of_more_than_4096_characters_is_refused_though_it_is_good(bench: Bench) -> None:
+    bench.admit(of_length(bench, 4_096))
+    assert bench.reason(of_length(bench, 4_097)) == "form"
+
+
+@pytest.mark.parametrize("claims", [[1], "claims", 7, None])
+def test_claims_are_an_object(bench: Bench, claims: object) -> None:
+    head, _, signature = bench.sent().texts[0].split(".")
+    text = f"{head}.{segment(claims)}.{signature}"
+    assert bench.reason(SentProof((text,), "GET", URL)) == "form"
 
 
 def test_two_headers_are_refused_and_none(bench: Bench) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from personal_server.domain.own_values import OwnValues
+from personal_server.domain.own_values import OwnSpace, OwnValues
 from personal_server.reading.rankings import (
     KEPT_IN_ALL,
     KEPT_PER_HOLDER,
@@ -17,6 +17,7 @@ from personal_server.reading.rankings import (
     Rankings,
     RecentSearches,
     ranking_digest,
+    shared_rankings,
 )
 
 MINUTE_NS = 60_000_000_000
@@ -111,3 +112,12 @@ def test_what_is_kept_again_is_the_newest() -> None:
     numbers = range(KEPT_PER_HOLDER + 1)
     assert [n for n in numbers if rankings.find("grant:a", str(n), "d") is None] == [1]
     assert [n for n in numbers if recent.find("grant:a", str(n), 1_000) is None] == [1]
+
+
+def test_what_processes_share_holds_as_many_as_one_keeps() -> None:
+    shared = shared_rankings(OwnSpace())
+    here, there = Rankings(shared), Rankings(shared)
+    for number in range(KEPT_IN_ALL + 1):
+        here.keep(f"grant:{number}", "rain", "d", Ranking(HITS))
+    assert there.find("grant:0", "rain", "d") is None
+    assert there.find("grant:1", "rain", "d") == Ranking(HITS)

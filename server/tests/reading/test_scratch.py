@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -83,4 +86,39 @@ def test_what_fails_when_it_is_let_go_of_fails_where_it_is_taken() -> None:
     stream = ScratchStream(iter(CHUNKS), fail)
     with pytest.raises(ValueError):  # noqa: PT011 (whatever it was)
         b"".join(stream)
+    stream.close()
+
+
+@pytest.mark.parametrize("at_once", [1_000, 100_000])
+def test_what_has_no_room_any_more_is_handed_over_behind_what_had(
+    made: threading.Event, monkeypatch: pytest.MonkeyPatch, at_once: int
+) -> None:
+    """A disk may take less than it is given, and is full after a quarter of a million bytes."""
+    real = os.pwrite
+
+    def pwrite(descriptor: int, data: Any, offset: int) -> int:
+        if offset + len(data) > 250_000:
+            raise OSError(errno.ENOSPC, "no room")
+        return real(descriptor, data[:at_once], offset)
+
+    monkeypatch.setattr("personal_server.reading.scratch.os.pwrite", pwrite)
+    stream = ScratchStream(iter(CHUNKS), made.set)
+    assert b"".join(stream) == WHOLE
+    stream.close()
+    assert made.is_set()
+
+
+def test_a_chunk_that_could_not_be_written_waits_until_those_before_are_taken(
+    made: threading.Event, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def pwrite(descriptor: int, data: Any, offset: int) -> int:
+        if offset:
+            raise OSError(errno.ENOSPC, "no room")
+        return real(descriptor, data, offset)
+
+    real = os.pwrite
+    monkeypatch.setattr("personal_server.reading.scratch.os.pwrite", pwrite)
+    stream = ScratchStream(iter(CHUNKS[:3]), made.set)
+    lengths = [len(chunk) for chunk in stream]
+    assert lengths == [65_536, 34_464, 100_000, 100_000]
     stream.close()

@@ -376,8 +376,8 @@ def issue_grants(
     Source: docs/contract/authorization-server.md 6.3, 11.
     """
     revision, artifact = review.revision, review.artifact
-    if revision is None or artifact is None:
-        raise AssertionError("Only complete reviews are issued.")
+    assert revision is not None  # noqa: S101 (only complete reviews are issued)
+    assert artifact is not None  # noqa: S101 (the same)
     writer.insert(
         ReviewArtifactRow(
             revision=revision,

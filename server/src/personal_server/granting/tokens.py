@@ -390,7 +390,8 @@ def _may_repeat(
     now_ns: int,
 ) -> bool:
     """Whether the pair that superseded a token may be given again."""
-    since_ns = now_ns - (row.superseded_at_ns or 0)
+    assert row.superseded_at_ns is not None  # noqa: S101 (what comes again was superseded)
+    since_ns = now_ns - row.superseded_at_ns
     if since_ns <= REPEAT_NS:
         return True
     if since_ns > UNUSED_REPEAT_NS or row.superseded_from not in (None, network):
@@ -405,8 +406,7 @@ def _may_repeat(
 def _repeat(reader: AuthorizationReader, family: FamilyRow, pair: TokenPair, now_ns: int) -> Issued:
     """A pair given again: an access token outlives the minutes in which that may be."""
     access = reader.get(TokenRow, _hashed(TokenRow.token_hash, pair.access_token))
-    if access is None:
-        raise LookupError("The access token of a pair is gone before the pair.")
+    assert access is not None  # noqa: S101 (it outlives them)
     lasting = _lasting(family, access.jkt)
     return _issued(lasting, pair, family.family_id, access.expires_at_ns, now_ns)
 

@@ -160,8 +160,7 @@ class Proofs:
 
     def _remembered(self) -> ProofMemory:
         found = self._memory.get(None)
-        if found is None:
-            raise AssertionError("it was put at the start")
+        assert found is not None  # noqa: S101 (it was put at the start)
         return found
 
     def _needed_nonce(self) -> UseDpopNonce:

@@ -172,8 +172,8 @@ def _by_key(
 ) -> dict[object, str]:
     """The units of groups that have one."""
     declared = _declared(read.sources, name)
-    if declared is None or declared.field is None:
-        return {}
+    assert declared is not None  # noqa: S101 (who asks found several units in its field)
+    assert declared.field is not None  # noqa: S101 (the same)
     measured, unit = (read.sources[0].declared.properties[each] for each in (name, declared.field))
     try:
         found = snapshot.aggregate(units_plan(read.plan, measured, unit, grouping))

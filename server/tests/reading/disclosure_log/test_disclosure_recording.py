@@ -16,9 +16,10 @@ class FailingDisclosures(MemoryDisclosures):
 
     def __init__(self) -> None:
         super().__init__()
-        self.written = threading.Event()
+        self.tried, self.written = threading.Event(), threading.Event()
 
     def append_disclosures(self, entries: Sequence[DisclosureEntry]) -> None:
+        self.tried.set()
         if self.fails:
             raise self.error
         super().append_disclosures(entries)
@@ -69,6 +70,35 @@ def test_a_thread_writes_without_being_asked() -> None:
     assert store.written.wait(10)
     recorder.enter([entry(2)])
     recorder.close()
+    assert stored_ids(store) == ["dis_2", "dis_1"]
+
+
+def test_a_thread_tries_again_though_nothing_further_comes() -> None:
+    store = FailingDisclosures()
+    recorder = DisclosureRecorder(store, lambda: 0)
+    recorder.enter([entry(1)])
+    assert store.tried.wait(10)
+    store.fails = False
+    assert store.written.wait(10)
+    recorder.close()
+    assert stored_ids(store) == ["dis_1"]
+
+
+def writers() -> set[threading.Thread]:
+    return {each for each in threading.enumerate() if each.name == "disclosures"}
+
+
+@pytest.mark.parametrize(("background", "count"), [(True, 1), (False, 0)])
+def test_one_thread_writes_or_none_and_holds_up_no_end(*, background: bool, count: int) -> None:
+    store, before = FailingDisclosures(), writers()
+    store.fails = False
+    recorder = DisclosureRecorder(store, lambda: 0, background=background)
+    recorder.enter([entry(1)])
+    recorder.enter([entry(2)])
+    begun = writers() - before
+    assert (len(begun), all(each.daemon for each in begun)) == (count, True)
+    recorder.close()
+    assert not any(each.is_alive() for each in begun)
     assert stored_ids(store) == ["dis_2", "dis_1"]
 
 

@@ -6,10 +6,12 @@ import threading
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
+from typing import Any, cast
 
 import psycopg
 import pytest
 
+from pdpp_kernel.errors import StorageUnavailable
 from personal_server.storage.postgres.database import PostgresDatabase
 from personal_server.storage.sql.change_signal import DatabaseSignal
 from personal_server.storage.sql.snapshot import SearchableDatabase
@@ -112,3 +114,40 @@ def test_a_session_that_listened_is_made_anew(tmp_path: Path) -> None:
             assert ended.rowcount == 1
         write(store_of(other, tmp_path), "cin_a", [note("k2")])
         assert signal.wait(seen, ENOUGH_SECONDS) > seen
+
+
+class Silent:
+    """A database to which somebody writes all the time, and which cannot be read at first."""
+
+    def __init__(self, looks: int) -> None:
+        self._left = looks
+        self.heads = (1, None)
+        self.looked = threading.Event()
+
+    def await_write(self, seconds: float) -> bool:
+        assert seconds == 1.0
+        return True
+
+    @contextmanager
+    def read(self, seconds: float) -> Generator[Any, None, None]:
+        assert seconds == 1.0
+        self._left -= 1
+        if self._left < 0:
+            self.looked.set()
+            raise StorageUnavailable("The store cannot be used now.")
+        yield self
+
+    def first(self, sql: str) -> tuple[int, None]:
+        del sql
+        self.heads = (self.heads[0] + 1, None)
+        return self.heads
+
+
+@pytest.mark.parametrize("looks", [0, 1, 3])
+def test_what_cannot_be_looked_at_tells_nothing_and_ends_no_watch(looks: int) -> None:
+    database = Silent(looks)
+    with closing(DatabaseSignal(cast("SearchableDatabase", database))) as signal:
+        assert signal.count == 0
+        assert database.looked.wait(ENOUGH_SECONDS)
+        # the first look is what later ones are compared with
+        assert signal.wait(0, 0) == max(0, looks - 1)

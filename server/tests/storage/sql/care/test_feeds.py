@@ -13,9 +13,11 @@ import pytest
 from pdpp_kernel.errors import InvalidState, NotFound
 from personal_server.feeds import feed_states
 from personal_server.feeds.feed_states import LEASE_NS
+from personal_server.storage.authorization_rows import AuditRow
 from personal_server.storage.feed_rows import FeedItemRow, FeedRow, FeedRunRow
 from personal_server.storage.sql.care import feeds as stored_feeds
 from personal_server.storage.sql.care.feeds import SqlFeeds
+from personal_server.storage.sql.logs.authorization import SqlAuthorizationStore
 from server.tests.feeds.test_feed_states import NOW, a_feed
 from server.tests.storage.conftest import BY_DATABASE, Opened
 from server.tests.storage.worlds import furnish
@@ -133,3 +135,34 @@ def test_with_an_account_goes_what_its_feeds_say_of_its_records(
         store.erase_connection("cin_a", 9)
         assert feeds.feed_items("fee_1") == []
         assert [each.item for each in feeds.feed_items("fee_2")] == ["b"]
+
+
+@BY_DATABASE
+def test_what_a_feed_took_is_forgotten_and_its_receipts_stay(feeds: SqlFeeds) -> None:
+    other = replace(an_item("c"), feed_id="fee_2")
+    feeds.add_feed(a_feed())
+    feeds.add_feed(a_feed(feed_id="fee_2", name="Other", place="/other"))
+    feeds.keep_feed_items("fee_1", [an_item("a"), an_item("b")])
+    feeds.keep_feed_items("fee_2", [other])
+    feeds.keep_feed_run(a_run(1))
+    feeds.forget_ledger("fee_1")
+    assert (feeds.feed_items("fee_1"), feeds.feed_items("fee_2")) == ([], [other])
+    assert len(feeds.feed_runs("fee_1", 9)) == 1
+
+
+@BY_DATABASE
+def test_a_change_is_kept_with_what_the_owner_s_log_says_of_it(feeds: SqlFeeds) -> None:
+    line = AuditRow(event="feed.paused", at_ns=NOW, actor="owner")
+    feeds.add_feed(a_feed())
+    seen: list[tuple[str, str]] = []
+
+    def note(before: FeedRow, after: FeedRow) -> AuditRow | None:
+        seen.append((before.state, after.state))
+        return line if before.state != after.state else None
+
+    for _ in range(2):
+        assert feeds.change_feed("fee_1", feed_states.pause, note).state == "paused"
+    assert seen == [("waiting", "paused"), ("paused", "paused")]
+    database = cast(Any, feeds)._database
+    with SqlAuthorizationStore(database, "owner").read() as reader:
+        assert [row.event for row in reader.rows(AuditRow)] == ["feed.paused"]

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
 
+from personal_server.domain.disclosure import AskedDetail
 from personal_server.domain.log_chain import LogHead
 from personal_server.domain.stored import ClockNote
 from personal_server.storage.sql.care.upkeep import SqlLogs, SqlUpkeepStore
@@ -15,6 +17,7 @@ from personal_server.storage.sql.logs.disclosures import SqlDisclosures
 from personal_server.storage.sql.store import SqlRecordStore
 from server.tests.reading.test_shown_disclosures import entry
 from server.tests.storage.conftest import sqlite_store
+from server.tests.storage.ports.test_disclosure_stores import FIRST
 from server.tests.storage.sqlite.work import counted_store, counting
 from server.tests.storage.worlds import FILES_STREAM, furnish, note, write
 
@@ -118,3 +121,17 @@ def test_the_secret_of_signatures_is_made_once(store: SqlRecordStore) -> None:
     logs = SqlLogs(cast(Any, store)._database, "own_1")
     assert logs.signing_seed(lambda size: b"a" * size) == b"a" * 32
     assert logs.signing_seed(lambda size: b"b" * size) == b"a" * 32
+
+
+def test_what_lies_beside_the_log_of_reads_tells_its_commitments(store: SqlRecordStore) -> None:
+    database = cast(Any, store)._database
+    detail = AskedDetail(b"salt", "/v1/search?q=rain", ("n1",))
+    entries = [replace(FIRST, disclosure_id=f"dis_{n}", detail=detail) for n in (1, 2)]
+    plain = replace(FIRST, disclosure_id="dis_3", detail=None)
+    SqlDisclosures(database, "owner").append_disclosures([entries[0], plain, entries[1]])
+    logs = SqlLogs(database, "owner")
+    expected = {1: detail.commitment, 3: detail.commitment}
+    assert {name: logs.commitments(name) for name in SqlLogs.names} == {
+        name: (expected if name == "disclosures" else {}) for name in SqlLogs.names
+    }
+    assert SqlLogs(database, "own_2").commitments("disclosures") == {}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,6 +18,7 @@ from personal_server.storage.sql.migrations import known_steps, tables_of
 from personal_server.storage.sql.store import SqlRecordStore
 from personal_server.storage.sqlite.database import SqliteDatabase
 from server.tests.storage.conftest import database_of, sqlite_store
+from server.tests.storage.ports.test_passages import embed
 from server.tests.storage.worlds import FILES_STREAM, furnish, note, scope, write
 from tests.new_files import new_file
 
@@ -182,3 +184,52 @@ def test_every_table_of_the_schema_has_one_row_class() -> None:
     names = [table.name for table in stored_tables()]
     assert len(names) == len(set(names))
     assert set(tables_of(known_steps())) <= set(names)
+
+
+SIGNS = "SELECT tables, field, id, place, signs FROM passage_signs ORDER BY 1, 2, 3, 4"
+
+
+def held(database: SqliteDatabase, statement: str) -> list[tuple[Any, ...]]:
+    with database.read() as session:
+        return [tuple(line) for line in session.rows(statement)]
+
+
+def test_passages_are_copied_and_their_signs_are_made_anew(
+    source: SqlRecordStore, target: SqliteDatabase
+) -> None:
+    embed(source)
+    copied(source, target)
+    signs = held(target, SIGNS)
+    assert len(signs) == 7
+    assert signs == held(database_of(source), SIGNS)
+    with target.write() as session:
+        session.run("UPDATE passages SET vector = x'00'")
+        session.run("DELETE FROM passage_signs")
+        session.run("INSERT INTO passage_blocks VALUES (1, 'body', 9, 0, x'00', x'00')")
+    copied(source, target)
+    assert held(target, SIGNS) == signs
+    assert held(target, "SELECT * FROM passage_blocks") == []
+
+
+@pytest.mark.parametrize(
+    ("statement", "words"),
+    [
+        ("DELETE FROM h# WHERE id = (SELECT id FROM r# WHERE k = 'n3')", []),
+        ("UPDATE h# SET data = replace(data, 'rain', 'gold') WHERE id = @", []),
+        ("UPDATE r# SET wc = NULL WHERE k = 'n3'", []),
+        ("UPDATE r# SET k = k", ["n3"]),
+    ],
+    ids=["lost", "damaged", "not indexed", "sound"],
+)
+def test_what_is_damaged_is_copied_as_it_is_and_has_no_words(
+    source: SqlRecordStore, target: SqliteDatabase, statement: str, words: list[str]
+) -> None:
+    place = "(SELECT id FROM r# WHERE k = 'n3')"
+    with database_of(source).write() as session:
+        number = session.value("SELECT tables FROM sources WHERE stream = 'notes'")
+        session.run(statement.replace("@", place).replace("#", str(number)))
+    finish(source, target)
+    for table in "rh":
+        every = "SELECT * FROM #".replace("#", f"{table}{number}")
+        assert held(target, every) == held(database_of(source), every)
+    assert found(target, "3") == words

@@ -117,3 +117,13 @@ def test_strays_are_files_of_before(tmp_path: Path) -> None:
     with pytest.raises(StorageUnavailable):
         remove_files([old.parent, young])
     assert not young.exists()
+
+
+def test_what_vanishes_while_it_is_looked_for_is_no_stray(tmp_path: Path) -> None:
+    (tmp_path / "gone").symlink_to(tmp_path / "nowhere")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "there").write_bytes(b"x")
+    age_ns = (tmp_path / "there").stat().st_mtime_ns
+    assert stray_files(tmp_path, age_ns + 1) == [tmp_path / "there"]
+    assert stray_files(tmp_path, age_ns) == []
+    assert stray_files(tmp_path / "nowhere", age_ns) == []

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from pdpp_kernel.criteria import Order
 from pdpp_kernel.person_fields import Identity, IdentityKind
 from pdpp_kernel.persons import Corrections
+from personal_server.collecting.persons import turn_on
+from personal_server.enforcement.plans import RecordsPlan
+from personal_server.storage.catalog import KnownDeclarations
 from personal_server.storage.sql.fixed_tables import MentionRow
 from personal_server.storage.sql.records.persons import corrections, forget_lost_corrections
 from personal_server.storage.sql.source_tables import find_source
@@ -16,10 +21,11 @@ from personal_server.storage.sql.statements import insert
 from personal_server.storage.sql.store import SqlRecordStore
 from personal_server.storage.sqlite.database import SqliteDatabase
 from server.tests.storage.ports.test_persons import CARDS, declare, put
-from server.tests.storage.worlds import connection
+from server.tests.storage.worlds import connection, scope
 from tests.new_files import new_file
 
 ADA, BOB, EVE = (Identity(IdentityKind.ADDRESS, f"{name}@x.org") for name in ("ada", "bob", "eve"))
+LISTED = Order(None, None, False)
 SAID = Corrections(frozenset({(ADA, BOB)}), frozenset({EVE}))
 
 
@@ -80,3 +86,40 @@ def test_a_mention_of_another_field_or_source_holds_nothing(database: SqliteData
             session.run(insert(MentionRow), line)
         forget_lost_corrections(session, "owner")
     assert known(database) == Corrections()
+
+
+ADDRESSES = CARDS.streams["cards"]
+
+
+def seen_through(database: SqliteDatabase, **more: Any) -> list[Any]:
+    """Addresses and name of the persons that are made of what a scope sees."""
+    store = SqlRecordStore(database, "owner", Path("blobs"))
+    persons, _ = turn_on(store, 1, lambda size: b"p" * size)
+    found = store.declaration("persons", None)
+    assert found is not None
+    stream = KnownDeclarations().one(found).streams["persons"]
+    seen = scope("cin_a", ADDRESSES, **more)
+    plan = RecordsPlan((scope(persons.connection_id, stream, made_of=(seen,)),), LISTED, 10)
+    with store.snapshot() as snapshot:
+        rows = [placed.row.data for placed in snapshot.page(plan).rows]
+    return sorted((each["addresses"], each["name"]) for each in rows)
+
+
+@pytest.mark.parametrize(
+    ("limits", "expected"),
+    [
+        ({}, [(["ada@x.org"], "ada"), (["bob@x.org"], "bob"), (["eve@x.org"], "eve")]),
+        ({"resources": frozenset({"bob", "none"})}, [(["bob@x.org"], "bob")]),
+        ({"resources": frozenset[str]()}, []),
+        (
+            {"resources": frozenset({"ada", "eve"}), "fields": ("id", "emails")},
+            [(["ada@x.org"], None), (["eve@x.org"], None)],
+        ),
+        ({"fields": ("id", "name")}, []),
+    ],
+)
+def test_persons_are_those_whom_visible_records_mention(
+    database: SqliteDatabase, limits: dict[str, Any], expected: Any
+) -> None:
+    SqlRecordStore(database, "owner", Path("blobs")).correct_persons(lambda _: Corrections())
+    assert seen_through(database, **limits) == expected

@@ -421,3 +421,17 @@ def test_a_file_goes_with_the_last_record_that_refers_to_it(tmp_path: Path, way:
                 case _:
                     store.delete_stream("cin_a", "notes", 9)
         assert files() == ["shared"]
+
+
+def test_files_that_nobody_holds_are_looked_for_once_in_a_process(
+    store: SqlRecordStore, tmp_path: Path
+) -> None:
+    held = receive(store, b"kept")
+    paths: list[Path] = []
+    for number, is_left in ((1, False), (2, True)):
+        paths.append(tmp_path / "data" / "blobs" / "00" / f"{number:064}")
+        paths[-1].parent.mkdir(exist_ok=True)
+        paths[-1].write_text("nobody's")
+        store.finish_erasures()
+        assert paths[-1].exists() is is_left
+    assert content_of(store, held) == b"kept"

@@ -40,3 +40,18 @@ def test_changed_bytes_are_refused_left_out_of_exports_and_healed(tmp_path: Path
         healed = store.open_blob(upload.blob_id)
         assert healed is not None
         healed.close()
+
+
+def test_bytes_whose_file_is_gone_are_none_and_come_again(tmp_path: Path) -> None:
+    with sqlite_store(tmp_path) as store:
+        furnish(store, "cin_a")
+        upload, _ = store.receive_blob("cin_a", [BYTES], "image/png", 1, 100)
+        blob_path(tmp_path / "data" / "blobs", upload.blob_id).unlink()
+        assert store.open_blob(upload.blob_id) is None
+        assert store.blob_upload("cin_a", upload.blob_id) == upload
+        again, is_new = store.receive_blob("cin_a", [BYTES], "image/png", 2, 100)
+        assert (again.blob_id, again.uploaded_at_ns, is_new) == (upload.blob_id, 2, False)
+        content = store.open_blob(upload.blob_id)
+        assert content is not None
+        with content:
+            assert content.read() == BYTES

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import Any
 
 import pytest
@@ -280,6 +281,11 @@ def test_views_and_relations_are_found_by_name() -> None:
 def test_a_table_of_the_owner_is_told_by_its_key(key: str, is_own: bool) -> None:
     declared = SourceDeclaration("connector", "urn:x", key, "1", "X", {}, {})
     assert declared.is_of_own_file == is_own
+
+
+@pytest.mark.parametrize("kept", [Stream, SourceDeclaration])
+def test_a_declaration_is_not_written_into_a_log_whole(kept: Any) -> None:
+    assert [each.name for each in fields(kept) if not each.repr] == ["raw"]
 
 
 def test_nothing_is_said_of_a_field_or_stream_that_its_declaration_does_not_say() -> None:

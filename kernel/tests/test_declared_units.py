@@ -22,6 +22,7 @@ def of(
     ("declared", "unit"),
     [
         ({"x_pdpp_unit": "kg"}, DeclaredUnit("kg", None)),
+        ({"x_pdpp_unit": "m"}, DeclaredUnit("m", None)),
         ({"x_pdpp_unit": LONGEST}, DeclaredUnit(LONGEST, None)),
         ({"x_pdpp_unit": LONGEST + "k"}, None),
         ({"x_pdpp_unit": ""}, None),

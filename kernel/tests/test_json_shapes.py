@@ -96,6 +96,99 @@ def test_a_fault_of_its_own_word_says_that_word() -> None:
     assert (caught.value.pointer, caught.value.reason) == ("/0/a", "of_its_own")
 
 
+def test_a_fault_is_its_sentence() -> None:
+    fault = ShapeFault("/a", "malformed", "Not this.")
+    assert (str(fault), fault.sentence) == ("Not this.", "Not this.")
+
+
+def test_what_is_read_otherwise_is_noted_at_its_place() -> None:
+    findings = ShapeFaults()
+    assert not findings
+    Members({"a": 1}, "/x", findings).adapt("a", "Taken as 1.")
+    assert findings.adapted == [{"path": "/x/a", "message": "Taken as 1."}]
+    assert not findings
+    Members({"a": 1}, "/x", findings).fault("", "Not this.")
+    assert findings
+    assert [entry["path"] for entry in findings.entries] == ["/x"]
+
+
+# What is read, of which object, and what it is.
+READ: list[tuple[Read, object, object]] = [
+    (lambda m: m.text("a"), {"a": "x" * 4_096}, "x" * 4_096),
+    (lambda m: m.text("a", limit=3), {"a": "abc"}, "abc"),
+    (lambda m: m.text("a", pattern=WORD), {"a": "abc"}, "abc"),
+    (lambda m: m.choice("a", ("x", "y")), {"a": "y"}, "y"),
+    (lambda m: m.choice("a", ("x", "y")), {}, ""),
+    (lambda m: m.flag("a"), {"a": True}, True),
+    (lambda m: m.flag("a"), {"a": False}, False),
+    (lambda m: m.integer("a", 1, 5), {"a": 1}, 1),
+    (lambda m: m.integer("a", 1, 5), {"a": 5}, 5),
+    (lambda m: m.items("a"), {"a": [7, None]}, [("/a/0", 7), ("/a/1", None)]),
+    (lambda m: m.names("a"), {"a": ["x", "y"]}, ("x", "y")),
+    (lambda m: [each.raw for each in m.objects("a")], {"a": [{"b": 1}]}, [{"b": 1}]),
+    (lambda m: m.object("a").raw, {"a": {"b": 1}}, {"b": 1}),
+    (lambda m: m.value("a"), {"a": None}, None),
+    (lambda m: m.value("a"), {"a": 7}, 7),
+    (lambda m: m.has("b"), {"a": 7}, False),
+]
+
+
+@pytest.mark.parametrize(("read", "value", "found"), READ)
+def test_what_has_its_shape_is_read_as_it_stands(read: Read, value: object, found: object) -> None:
+    assert read(Members(value, "", FirstFault())) == found
+
+
+# What has a fault reads as what is absent.
+FAULTY: list[tuple[Read, object, object]] = [
+    (lambda m: m.text("a"), "x" * 4_097, ""),
+    (lambda m: m.text("a", pattern=WORD), "A", ""),
+    (lambda m: m.choice("a", ("x", "y")), "z", ""),
+    (lambda m: m.flag("a"), 1, False),
+    (lambda m: m.integer("a", 1, 5), 0, None),
+    (lambda m: m.integer("a", 1, 5), 6, None),
+    (lambda m: m.integer("a", 1, 5), 2.0, None),
+    (lambda m: m.items("a"), "x", []),
+    (lambda m: m.names("a"), ["x", 7], ("x",)),
+    (lambda m: m.object("a").present, [], False),
+]
+
+
+@pytest.mark.parametrize(("read", "value", "found"), FAULTY)
+def test_what_has_another_shape_reads_as_absent(read: Read, value: object, found: object) -> None:
+    findings = ShapeFaults()
+    assert read(Members({"a": value}, "", findings)) == found
+    assert len(findings.entries) == 1
+
+
+@pytest.mark.parametrize("count", [99, 100, 101])
+def test_a_hundred_faults_are_gathered(count: int) -> None:
+    findings = ShapeFaults()
+    for number in range(count):
+        findings.add(f"/{number}", "Not this.")
+    assert len(findings.entries) == min(count, 100)
+
+
+def test_only_names_what_is_missing_and_what_is_unknown() -> None:
+    findings = ShapeFaults()
+    Members({"a": 1, "b": 2, "x": 3}, "/m", findings).only(["a", "c"], ["b"])
+    assert [entry["path"] for entry in findings.entries] == ["/m", "/m/x"]
+
+
+@pytest.mark.parametrize(
+    ("name", "is_misspelt"),
+    [("declared_kind", True), ("declared_kin", True), ("kind", False), ("x" * 65, False)],
+)
+def test_a_name_that_is_nearly_one_that_was_asked_for_is_misspelt(
+    name: str, *, is_misspelt: bool
+) -> None:
+    findings = ShapeFaults()
+    members = Members({name: 1}, "", findings)
+    members.has("declared_kinds")
+    members.keep_rest()
+    assert bool(findings) is is_misspelt
+    assert findings.kept == ([] if is_misspelt else [f"/{name}"])
+
+
 def test_findings_are_bounded_and_names_in_pointers_too() -> None:
     findings = ShapeFaults()
     Members({"x" * 300 + str(n): n for n in range(200)}, "", findings).close()

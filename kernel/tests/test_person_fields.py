@@ -174,3 +174,4 @@ def test_of_a_list_a_thousand_texts_are_read() -> None:
     assert [each.value for each, _ in field.read({"to": ("a@b", 7, None, "c@d")})] == ["a@b", "c@d"]
     assert [name for _, name in field.read({"to": "a@b", "None": "Ada"})] == [None]
     assert list(field.read({})) == []
+    assert not field.is_card

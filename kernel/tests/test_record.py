@@ -5,7 +5,14 @@ from __future__ import annotations
 import pytest
 
 from pdpp_kernel.errors import PersonalServerError
-from pdpp_kernel.record import blob_references, canonical_key, key_segment, key_text
+from pdpp_kernel.record import (
+    MAX_KEY_CODE_POINTS,
+    TombstoneRow,
+    blob_references,
+    canonical_key,
+    key_segment,
+    key_text,
+)
 
 BLOB = "blob_sha256_" + "a" * 64
 
@@ -22,6 +29,14 @@ def test_other_values_are_no_key(part: object) -> None:
     with pytest.raises(PersonalServerError) as caught:
         key_text(part)
     assert (caught.value.code, caught.value.param) == ("invalid_request", "key")
+
+
+def test_a_key_has_at_most_1024_code_points() -> None:
+    assert MAX_KEY_CODE_POINTS == 1_024
+
+
+def test_a_record_leaves_by_being_deleted_unless_it_was_filtered() -> None:
+    assert not TombstoneRow("cin_a", "notes", "n1", 1, 1).is_filtered
 
 
 def test_one_field_is_the_key_and_several_are_an_array_of_strings() -> None:

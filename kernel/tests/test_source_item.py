@@ -57,6 +57,11 @@ def test_a_blob_is_read_to_its_end_in_pieces() -> None:
     assert blob_of_stream(lambda: Pieces(CONTENT), "text/plain", None).size_bytes == len(CONTENT)
 
 
+def test_how_a_blob_is_opened_is_not_shown() -> None:
+    blob = blob_of_bytes(CONTENT, "text/plain", None)
+    assert "open" not in repr(blob)
+
+
 def test_fifty_mebibytes_are_the_largest_blob() -> None:
     assert LARGEST_BLOB_BYTES == 52_428_800
 

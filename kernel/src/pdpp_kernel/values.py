@@ -64,7 +64,7 @@ def instant_ns(text: str) -> int | None:
         return None
     delta = moment - _EPOCH
     seconds = delta.days * 86_400 + delta.seconds + leap
-    return seconds * NANOSECONDS + int((fraction or "").ljust(9, "0") or 0)
+    return seconds * NANOSECONDS + int((fraction or "").ljust(9, "0"))
 
 
 def instant_or_day_ns(text: str) -> int | None:

@@ -5,6 +5,7 @@ both ways.
 from pdpp_kernel import errors
 from pdpp_kernel.errors import TYPE_OF_STATUS, PersonalServerError
 from pdpp_kernel.oauth_errors import DecisionRefusal, OAuthRefusal
+from pdpp_kernel.texts import message
 
 CONTRACT = """
 400 invalid_request unsupported_version invalid_cursor unknown_field invalid_sort invalid_filter
@@ -81,3 +82,14 @@ def test_no_two_classes_mean_the_same() -> None:
 
 def test_what_is_logged_of_an_error_is_its_message() -> None:
     assert str(errors.InvalidRequest("Say when.")) == "Say when."
+    told = message("At most %(most)s.", most=3)
+    refused = errors.InvalidRequest(told, param="limit", allowed_values=[1], recovery=None)
+    assert (str(refused), refused.message, refused.text) == ("At most 3.", "At most 3.", told)
+    assert (refused.param, refused.members) == ("limit", {"allowed_values": [1]})
+    assert refused.type == "invalid_request_error"
+
+
+def test_a_nonce_is_no_part_of_what_is_logged() -> None:
+    refused = errors.UseDpopNonce("Use the nonce.", "secret")
+    assert (str(refused), refused.nonce, refused.param) == ("Use the nonce.", "secret", None)
+    assert refused.members == {}

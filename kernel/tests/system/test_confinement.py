@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from pdpp_kernel.system.confinement import LIMITS, Limits
+
 LINUX = sys.platform == "linux" and platform.machine() in ("x86_64", "aarch64")
 CONFINED = """
 import fcntl, os, resource, signal, socket, subprocess, sys, termios, threading
@@ -151,6 +153,48 @@ end_with(os.getpid())
 signal.raise_signal(signal.SIGALRM)
 print("goes on")
 """
+
+
+WITHOUT = """
+import os, resource, sys
+from pdpp_kernel.system import confinement, landlock, system_calls
+made = []
+os.setsid = lambda: made.append("session")
+sys.platform, others, known = sys.argv[1], sys.argv[2] == "yes", int(sys.argv[3])
+system_calls.refuse_others = lambda: others
+landlock.version = lambda: known
+print(confinement.confine(confinement.LIMITS), sys.dont_write_bytecode, made)
+for kind in (resource.RLIMIT_CORE, resource.RLIMIT_FSIZE, resource.RLIMIT_DATA):
+    print(resource.getrlimit(kind)[1])
+"""
+MEMORY = 256 * 1024 * 1024
+MORE, NETWORK, FILES = "using more memory", "using the network", "reading other files"
+
+
+@pytest.mark.skipif(not LINUX, reason="what Linux gives up is taken away here")
+@pytest.mark.parametrize(
+    ("platform_", "refuses", "version", "missing"),
+    [
+        ("linux", "yes", "3", []),
+        ("linux", "yes", "0", [FILES]),
+        ("linux", "no", "3", [NETWORK]),
+        ("linux", "no", "0", [NETWORK, FILES]),
+        ("darwin", "yes", "3", [MORE, NETWORK, FILES]),
+    ],
+)
+def test_what_cannot_be_given_up_is_named(
+    platform_: str, refuses: str, version: str, missing: list[str]
+) -> None:
+    command = [sys.executable, "-c", WITHOUT, platform_, refuses, version]
+    told = subprocess.run(command, capture_output=True, text=True)
+    first, core, size, data = told.stdout.splitlines() or [told.stderr] * 4
+    assert first == f"{missing} True ['session']"
+    assert (core, size) == ("0", "0")
+    assert (data == str(MEMORY)) == (platform_ == "linux")
+
+
+def test_an_entry_may_take_ten_seconds_and_256_mebibytes() -> None:
+    assert Limits() == LIMITS == Limits(10, MEMORY)
 
 
 def test_it_ends_where_another_process_has_become_its_parent() -> None:

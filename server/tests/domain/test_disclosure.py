@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import hashlib
+from dataclasses import replace
+
 import pytest
 
 from personal_server.domain.disclosure import AskedDetail
@@ -28,3 +31,11 @@ def test_what_was_asked_is_told_as_names_and_what_they_say(
     asked: str, facts: list[tuple[str, str]]
 ) -> None:
     assert AskedDetail(b"s", asked).facts == facts
+
+
+def test_a_line_commits_to_what_was_asked_and_handed_out_with_its_salt() -> None:
+    kept = AskedDetail(b"salt", "/v1/schema", ("k1",))
+    expected = hashlib.sha256(b'salt["/v1/schema",["k1"]]').hexdigest()
+    assert kept.commitment == expected
+    others = (replace(kept, salt=b"s"), replace(kept, asked="/v1"), replace(kept, keys=()))
+    assert len({each.commitment for each in (kept, *others)}) == 4

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -21,6 +22,7 @@ from personal_server.domain.grant import (
     parse_grant,
     render_grant,
     told_stream_grant,
+    value_text,
 )
 
 GRANT = Grant(
@@ -68,6 +70,22 @@ def test_a_day_means_midnight_utc() -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "bound"),
+    [
+        ("0001-01-01T00:00:00Z", FIRST_NS),
+        ("0001-01-01", FIRST_NS),
+        ("0001-01-01T00:00:00+00:01", None),
+        ("9999-12-31T23:59:59.999999999Z", END_NS - 1),
+        ("9999-12-31T22:59:59.999999999-01:00", END_NS - 1),
+        ("9999-12-31T23:00:00-01:00", None),
+        ("soon", None),
+    ],
+)
+def test_a_bound_lies_in_the_years_1_to_9999(text: str, bound: int | None) -> None:
+    assert bound_ns(text) == bound
+
+
+@pytest.mark.parametrize(
     "change",
     [
         {"version": "0.2.0"},
@@ -104,6 +122,12 @@ def test_any_other_shape_is_grant_invalid(change: dict[str, object]) -> None:
         {"time_constraint": {"field": "received_at"}},
         {"time_constraint": {"field": "at", "since": "2026-01-02", "until": "2026-01-01"}},
         {"time_constraint": {"field": "at", "since": "noon"}},
+        {"time_constraint": {"field": "at", "since": "noon", "until": "2026-01-01"}},
+        {"time_constraint": {"field": "at", "since": "2026-01-01", "until": "noon"}},
+        {"time_constraint": {"field": "", "since": "2026-01-01"}},
+        {"instance_ids": ["cin_home", "cin_home"]},
+        {"resources": ["m1", "m1"]},
+        {"name": ""},
         {"view": "titles"},
     ],
 )
@@ -155,6 +179,74 @@ def test_a_limit_that_is_empty_strange_or_too_large_denies(only: dict[str, Any])
     assert parse_grant(limited(**{"from": [str(n) for n in range(1_000)]})).streams[0].only
     with pytest.raises(GrantInvalid):
         parse_grant(limited(**only))
+
+
+@pytest.mark.parametrize(
+    "values",
+    [("a" * 200,), (2**63 - 1,), (-(2**63) + 1,), (1, True, "1"), (0, False), ("",)],
+)
+def test_a_limit_has_values_that_are_compared_whole(values: tuple[Any, ...]) -> None:
+    assert ContentLimit("from", values).values == values
+    assert parse_grant(limited(**{"from": list(values)})).streams[0].only[0].values == values
+
+
+@pytest.mark.parametrize(
+    "values", [(), ("a" * 201,), (2**63,), (-(2**63),), (1, 1), ("a", "a"), (True, True)]
+)
+def test_a_limit_has_no_other_values_and_each_once(values: tuple[Any, ...]) -> None:
+    with pytest.raises(GrantInvalid):
+        ContentLimit("from", values)
+
+
+@pytest.mark.parametrize(("count", "is_one"), [(8, True), (9, False)])
+def test_a_stream_is_limited_by_at_most_eight_fields(count: int, *, is_one: bool) -> None:
+    only = tuple(ContentLimit(f"f{number}", ("a",)) for number in range(count))
+    with nullcontext() if is_one else pytest.raises(GrantInvalid):
+        assert replace(GRANT.streams[0], only=only).only == only
+    with pytest.raises(GrantInvalid):
+        replace(GRANT.streams[0], only=(only[0], only[0]))
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(True, "true"), (False, "false"), (7, "7"), ("True", "True"), ("", "")]
+)
+def test_a_value_is_named_as_a_form_posts_it(value: str | int | bool, text: str) -> None:
+    assert value_text(value) == text
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"client_display": None},
+        {"purpose_description": None},
+        {"selection_preset": None},
+        {"retention": None},
+        {"expires_at": "2027-01-01T00:00:00Z"},
+        {"access_mode": "single_use"},
+        {"streams": (replace(GRANT.streams[0], time_constraint=None, resources=None),)},
+    ],
+)
+def test_what_a_grant_does_not_say_is_not_written(change: dict[str, Any]) -> None:
+    grant = replace(GRANT, **change)
+    stored = render_grant(grant)
+    assert parse_grant(stored) == grant
+    missing = {name for name, value in change.items() if value is None}
+    assert missing.isdisjoint(json.loads(stored))
+    assert "null" not in stored.decode().replace('"expires_at":null', "")
+
+
+@pytest.mark.parametrize("change", [{"streams": ()}, {"access_mode": "often"}])
+def test_a_grant_has_streams_and_a_mode(change: dict[str, Any]) -> None:
+    with pytest.raises(GrantInvalid):
+        replace(GRANT, **change)
+
+
+@pytest.mark.parametrize(
+    "change", [{"name": ""}, {"instance_ids": ()}, {"fields": ()}, {"resources": ()}]
+)
+def test_a_stream_grant_names_something_of_each(change: dict[str, Any]) -> None:
+    with pytest.raises(GrantInvalid):
+        replace(GRANT.streams[0], **change)
 
 
 def test_a_client_is_told_of_limits_by_what_it_was_granted() -> None:

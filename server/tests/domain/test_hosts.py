@@ -1,9 +1,15 @@
 import json
+from datetime import date
+
+import pytest
 
 from pdpp_sources.registry import SOURCES
 from personal_server.domain.hosts import (
+    DOCUMENT_DAYS,
     FIRST_OF_ALL,
     FIRST_QUESTIONS,
+    PUBLISHED,
+    PublishedDocument,
     first_question,
     host_connections,
     mcp_url,
@@ -43,6 +49,17 @@ def test_hosts_in_a_cloud_are_told_that_a_loopback_address_does_not_reach() -> N
     assert not [c for c in host_connections(ORIGIN) if "public" in c.instruction]
     local = {c.host for c in host_connections("http://127.0.0.1:7662") if "127.0.0.1" in c.text}
     assert local.isdisjoint(told)  # an address that cannot work is not one to paste
+
+
+@pytest.mark.parametrize(("url", "document"), PUBLISHED.items())
+def test_a_document_that_was_published_is_known_by_its_address(
+    url: str, document: PublishedDocument
+) -> None:
+    said = json.loads(document.body)
+    assert said["client_id"] == document.url == url
+    assert said["token_endpoint_auth_method"] == "none"
+    assert said["redirect_uris"]
+    assert (date(2027, 3, 7) - document.published_on).days == DOCUMENT_DAYS
 
 
 def test_an_agent_is_first_asked_what_the_sources_can_answer() -> None:

@@ -58,6 +58,27 @@ def test_those_of_other_versions_go_and_those_that_were_never_finished(tmp_path:
     assert names == {second.name, "language_model.cpython-311.pyc"}
 
 
+@pytest.mark.parametrize("is_gone", [False, True])
+def test_what_cannot_take_its_place_is_refused_and_leaves_nothing(
+    is_gone: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(new: Path, _: Path) -> None:
+        if is_gone:
+            new.unlink()
+        raise PermissionError
+
+    monkeypatch.setattr(Path, "replace", refuse)
+    with pytest.raises(PermissionError):
+        keep(CONTENT, tmp_path / "language_model.00000001")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_that_is_kept_may_be_read_by_all(tmp_path: Path) -> None:
+    path = tmp_path / "language_model.00000001"
+    keep(CONTENT, path)
+    assert path.stat().st_mode & 0o777 == 0o644
+
+
 def test_a_damaged_file_is_none(tmp_path: Path) -> None:
     path = tmp_path / "language_model.00000001"
     keep(CONTENT, path)

@@ -53,6 +53,87 @@ def test_other_references_have_one(raw: dict[str, Any]) -> None:
     assert is_bounded(raw)
 
 
+def many(count: int) -> list[dict[str, Any]]:
+    return [{} for _ in range(count)]
+
+
+def named(count: int) -> dict[str, Any]:
+    return {str(number): {} for number in range(count)}
+
+
+def chain(references: int, keyword: str, levels: int) -> dict[str, Any]:
+    """A property behind so many references, with so many levels below it."""
+    inner: Any = {}
+    for _ in range(levels):
+        inner = {keyword: [inner] if keyword == "prefixItems" else inner}
+    parts = {f"c{n}": at(f"c{n + 1}") for n in range(references)}
+    return {**declared(a=at("c0")), "$defs": {**parts, f"c{references}": inner}}
+
+
+COSTS: list[tuple[dict[str, Any], bool]] = [
+    # a record costs its own schema and all that it is held against: ten thousand at most
+    ({"allOf": many(9_999)}, True),
+    ({"allOf": many(10_000)}, False),
+    ({"anyOf": many(5_000), "oneOf": many(4_999)}, True),
+    ({"not": {"allOf": many(9_999)}}, False),
+    ({"patternProperties": named(10_000)}, False),
+    ({"dependentSchemas": named(10_000)}, False),
+    ({"if": {}, "then": {}, "else": {"allOf": many(9_996)}}, True),
+    ({"if": {}, "then": {}, "else": {"allOf": many(9_997)}}, False),
+    # of properties and of the places of a list a value meets one
+    ({"properties": named(20_001)}, True),
+    ({"properties": named(20_002)}, False),
+    ({"prefixItems": many(15_000)}, True),
+    ({"prefixItems": [{}, {"allOf": many(9_999)}]}, False),
+    # what leads back to itself is held against each of 32 levels of a record
+    ({"items": {"$ref": "#"}, "allOf": many(301)}, True),
+    ({"items": {"$ref": "#"}, "allOf": many(302)}, False),
+    ({"contains": {"$dynamicRef": "#"}, "allOf": many(302)}, False),
+    # two hundred steps, to a reference or a level
+    (chain(198, "items", 0), True),
+    (chain(199, "items", 0), False),
+    (chain(190, "items", 8), True),
+    (chain(190, "items", 9), False),
+    (chain(190, "prefixItems", 8), True),
+    (chain(190, "prefixItems", 9), False),
+]
+
+
+@pytest.mark.parametrize(("raw", "is_one"), COSTS)
+def test_a_schema_may_cost_so_much(raw: dict[str, Any], *, is_one: bool) -> None:
+    assert is_bounded(raw) is is_one
+
+
+@pytest.mark.parametrize(
+    "reference",
+    [
+        "#/$defs/r",
+        "#/%24defs/r",
+        "#/$defs/a~1b~0c",
+        "#/anyOf/0/not",
+        "#named",
+        "#moving",
+    ],
+)
+def test_a_reference_is_followed_to_where_it_leads(reference: str) -> None:
+    costly = {"allOf": many(9_997)}
+    raw: dict[str, Any] = {
+        "$defs": {"r": costly, "a/b~c": costly, "n": {"$anchor": "named", **costly}},
+        "anyOf": [{"not": {}}],
+        "definitions": [{"m": {"$dynamicAnchor": "moving", **costly}}],
+    }
+    if reference == "#/anyOf/0/not":
+        raw["anyOf"] = [{"not": {"allOf": many(5_000)}}]
+    raw["properties"] = {"a": {"$ref": reference}}
+    assert not is_bounded(raw)
+
+
+@pytest.mark.parametrize("reference", ["#/anyOf/1", "#/anyOf/x", "#/$defs/none/a", "#none", "#/a"])
+def test_a_reference_to_nothing_costs_nothing(reference: str) -> None:
+    parts: dict[str, Any] = {"anyOf": [{}], "$defs": {}, "allOf": many(9_990)}
+    assert is_bounded({**parts, "not": {"$ref": reference}})
+
+
 def test_a_declaration_with_one_that_has_no_bound_is_not_accepted() -> None:
     raw = orjson.loads(orjson.dumps(declaration().raw))
     raw["streams"][0]["schema"]["$defs"] = {"r": AGAIN}

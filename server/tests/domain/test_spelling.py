@@ -33,6 +33,73 @@ def test_each_alphabet_has_its_own_letters() -> None:
     assert "zimam" not in near_spellings("зимах")
 
 
+@pytest.mark.parametrize(("first", "last"), ["az", "αω", "аџ", "աֆ", "את", "ءي", "აჰ"])
+def test_an_alphabet_goes_from_its_first_letter_to_its_last(first: str, last: str) -> None:
+    near = near_spellings(first * 5)
+    assert last + first * 4 in near
+    assert first + last * 4 in near_spellings(last * 5)
+
+
+@pytest.mark.parametrize("letter", ["ѡ", "ჱ", "ა" + "a", "1", "日"])
+def test_other_letters_and_two_alphabets_in_one_word_have_no_near_ones(letter: str) -> None:
+    assert near_spellings((letter * 5)[:6]) == ()
+
+
+@pytest.mark.parametrize(("own", "plain"), ["øo", "łl", "đd", "ðd", "þt", "ıi", "æa", "œo"])
+def test_each_letter_that_a_keyboard_lacks_has_one_that_is_typed_for_it(
+    own: str, plain: str
+) -> None:
+    assert f"rem{own}k" in near_spellings(f"rem{plain}k")
+    assert f"rem{plain}k" in near_spellings(f"rem{own}k")
+    assert f"br{own}t" in near_spellings(f"br{plain}t")
+
+
+def test_at_most_three_are_suggested_in_the_order_of_letters_where_nothing_else_decides() -> None:
+    near = ("winder", "winner", "winker", "winger")
+    found = likeliest("winter", dict.fromkeys(near, 2))
+    assert found.words == ("winder", "winger", "winker")
+    assert (found.is_clear, found.is_slip) == (False, False)
+    nothing = likeliest("winter", {})
+    assert (nothing.words, nothing.is_clear, nothing.is_slip) == ((), False, False)
+
+
+@pytest.mark.parametrize(
+    ("near", "others", "is_clear"),
+    [
+        # a swap 4, a letter doubled 3, one left out 2, another 1; each times 1 + log2 of how often
+        ("wintre", {"wintter": 1}, False),
+        ("wintre", {"wintaer": 1}, True),
+        ("wintter", {"wintaer": 1}, True),
+        ("wintter", {"wintaer": 2}, False),
+        ("wintaer", {"winder": 1}, True),
+        ("winder", {"linter": 1}, True),
+        ("winder", {"linter": 2}, True),
+        ("winder", {"linter": 4}, False),
+    ],
+)
+def test_the_best_is_clear_by_its_mistake_and_how_often_it_occurs(
+    near: str, others: dict[str, int], *, is_clear: bool
+) -> None:
+    found = likeliest("winter", {near: 1, **others})
+    assert near in found.words
+    assert (found.words[0] == near and found.is_clear) is is_clear
+
+
+@pytest.mark.parametrize(
+    ("near", "is_slip"),
+    [
+        ("wintre", True),
+        ("wintter", True),
+        ("wintaer", True),
+        ("winer", False),
+        ("winder", False),
+        ("winters", True),
+    ],
+)
+def test_a_swap_a_doubled_and_a_lost_letter_are_slips(near: str, *, is_slip: bool) -> None:
+    assert likeliest("winter", {near: 1}).is_slip is is_slip
+
+
 def test_a_letter_that_a_keyboard_lacks_is_near_the_one_typed_for_it() -> None:
     assert "brød" in near_spellings("brod")
     assert "brød" not in near_spellings("brid")

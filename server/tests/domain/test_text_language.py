@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Iterable, Iterator
 
 import pytest
 
+from personal_server.domain import text_language
 from personal_server.domain.language_names import STEMLESS, STEMMERS
 from personal_server.domain.language_signs import FOREIGN
-from personal_server.domain.text_language import foretell, language_of
+from personal_server.domain.text_language import foretell, language_of, take_room
 
 # Greetings and short notes, as they stand in mails and chats.
 SAID = {
@@ -113,6 +115,61 @@ def test_texts_are_told_at_once_as_each_alone() -> None:
     foretell(str(number) for number in range(5_000))  # more than are known at once
     foretell(texts)
     assert [*map(language_of, texts)] == alone
+
+
+class Told:
+    """Tells every text to be English, and notes what it was asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+        self.many: list[int] = []
+
+    def languages_of(self, heads: Iterable[str], many: int) -> dict[str, str | None]:
+        heads = list(heads)
+        self.asked += heads
+        self.many.append(many)
+        return dict.fromkeys(heads, "english")
+
+
+@pytest.fixture
+def told(monkeypatch: pytest.MonkeyPatch) -> Iterator[Told]:
+    told = Told()
+    monkeypatch.setattr(text_language, "languages_of", told.languages_of)
+    text_language._KNOWN.clear()  # pyright: ignore[reportPrivateUsage]
+    yield told
+    text_language._KNOWN.clear()  # pyright: ignore[reportPrivateUsage]
+
+
+def test_a_text_is_asked_about_once_by_its_first_200_characters(told: Told) -> None:
+    head = "x" * 200
+    for text in (head, head + "a", head + "b", head[:199], head[:199] + "y"):
+        assert language_of(text) == "english"
+    foretell([head + "c", "another"])
+    foretell([head])
+    assert told.asked == [head, head[:199], head[:199] + "y", "another"]
+
+
+@pytest.mark.parametrize(("more", "asked"), [(0, 0), (1, 3)])
+def test_4096_are_known_at_once_and_then_all_asked_about_anew(
+    told: Told, more: int, asked: int
+) -> None:
+    foretell(str(number) for number in range(4_095))
+    for text in ["a", *"b"[:more]]:
+        language_of(text)
+    told.asked.clear()
+    for text in ("0", "4094", "a"):
+        language_of(text)
+    assert len(told.asked) == asked
+
+
+def test_a_process_that_ends_with_its_work_takes_room_earlier(
+    told: Told, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(text_language._KNOWN, "many", 4_000)  # pyright: ignore[reportPrivateUsage]
+    language_of("a")
+    take_room()
+    language_of("b")
+    assert told.many == [4_000, 500]
 
 
 def test_letters_of_other_scripts_are_looked_for_among_all_letters() -> None:

@@ -69,7 +69,7 @@ class LocalDays:
         except (ValueError, OverflowError):
             return None
         second = max(both) if last else min(both)
-        return second * NANOSECONDS + int((fraction or "").ljust(9, "0") or 0)
+        return second * NANOSECONDS + int((fraction or "").ljust(9, "0"))
 
     def _midnight(self, day: int) -> int:
         inside = min(max(day, _FIRST), _LAST)

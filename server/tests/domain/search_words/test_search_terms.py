@@ -125,6 +125,27 @@ def test_words_that_every_text_holds_are_left_out_of_a_query_that_has_others(
     assert len(words.ignored) == ignored
 
 
+@pytest.mark.parametrize(
+    ("text", "phrase"),
+    [
+        ("heavy rain", ("heavy", "rain")),
+        ("the rain today", ("the", "rain", "today")),
+        ("heavy-rain wind", ("heavy", "rain", "wind")),
+        ("rain", None),
+        ('"heavy rain" wind', None),
+        ("heavy rai*", None),
+        ("heavy -rain", None),
+        ("heavy OR rain", None),
+        ("from:ada rain", None),
+        ("C++ rain", None),
+        ("", None),
+    ],
+)
+def test_plain_words_are_a_phrase_too(text: str, phrase: tuple[str, ...] | None) -> None:
+    found = parse_words(text).phrase
+    assert (None if found is None else found.tokens) == phrase
+
+
 def test_emoji_are_no_words_and_said_to_be_left_out() -> None:
     words = parse_words("party \U0001f389 \U0001f602\U0001f602 at - 5 \u2013 \U0001f389")
     assert [term.said for term in words.terms] == ["party", "5"]

@@ -23,6 +23,9 @@ from personal_server.storage.tables import ColumnKind
 
 # Where tables are that no file holds.
 SCRATCH = "temp."
+# What `merge_words` merges (what writes merge themselves stays as it is), and how many bytes of
+# words wait in memory for the end of a transaction: a batch of mails goes into the index at once.
+WORD_INDEX_SETTINGS = {"usermerge": 2, "hashsize": 8 * 1024 * 1024}
 
 _TYPES = {
     ColumnKind.TEXT: "TEXT",
@@ -75,9 +78,9 @@ class SqliteDialect:
             f" (words, content='', contentless_delete=1,"
             f" tokenize=\"ascii tokenchars '{MARK}{STEM_MARK}'\")"
         )
-        # what `merge_words` merges; what writes merge themselves stays as it is
-        merged = f"INSERT INTO {name} ({name}, rank) VALUES ('usermerge', 2)"  # noqa: S608
-        return [statement] if scratch else [statement, merged]
+        settings = {} if scratch else WORD_INDEX_SETTINGS
+        setting = f"INSERT INTO {name} ({name}, rank) VALUES"
+        return [statement, *(f"{setting} ('{n}', {value})" for n, value in settings.items())]
 
     def drop_words(self, name: str) -> list[str]:
         """The tables that it lies in go with it."""

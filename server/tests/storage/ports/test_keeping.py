@@ -142,3 +142,13 @@ def test_a_deleted_record_leaves_only_its_key_and_time(store: RecordStore) -> No
     with store.snapshot(None) as snapshot:
         assert snapshot.record(RecordPlan((A,), "n1")) == ()
         assert list(snapshot.export("cin_a", "notes")) == []
+
+
+def test_a_connector_key_is_of_one_source(store: RecordStore) -> None:
+    other = {"kind": "connector", "id": "https://connectors.example/other"}
+    for version in ("1", "2"):
+        with pytest.raises(DeclarationConflict):
+            store.put_declaration(declaration(version, source=other), b"{}", 5)
+    with store.snapshot() as snapshot:
+        assert [each.version for each in snapshot.declarations()] == ["1"]
+    assert store.put_declaration(declaration("1", source=other, connector_key="other"), b"{}", 5)

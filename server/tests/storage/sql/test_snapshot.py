@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from personal_server.domain.stored import CollectionRun, RunStatus
 from personal_server.storage.damage import DamagedLine
 from personal_server.storage.sql.snapshot import SqlSnapshot
 from personal_server.storage.sql.store import SqlRecordStore
@@ -76,16 +75,6 @@ def test_eras_are_of_the_changes_that_were_written_in_them(store: SqlRecordStore
     with store.snapshot() as snapshot:
         found = [snapshot.era(number) for number in (0, 2, 3, 5, 6)]
     assert found == ["", "", "one", "one", "other"]
-
-
-def test_runs_are_told_with_their_last_success(store: SqlRecordStore) -> None:
-    store.record_run("cin_a", CollectionRun("r1", RunStatus.SUCCEEDED, 5))
-    store.record_run("cin_a", CollectionRun("r2", RunStatus.FAILED, 9))
-    with store.snapshot() as snapshot:
-        found = snapshot.collections()
-    assert found.keys() == {"cin_a"}
-    assert found["cin_a"].last_run == CollectionRun("r2", RunStatus.FAILED, 9)
-    assert found["cin_a"].last_succeeded_at_ns == 5
 
 
 LOST = "DELETE FROM h# WHERE id = (SELECT id FROM r# WHERE k = 'n1')"

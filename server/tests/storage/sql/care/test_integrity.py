@@ -195,3 +195,38 @@ def test_files_that_nobody_holds_are_counted(checked: Checked) -> None:
     stray.write_bytes(b"x")
     assert checked.checks.strays(2**62) == 1
     assert checked.checks.strays(0) == 0
+
+
+def test_a_word_index_that_cannot_be_read_differs(checked: Checked) -> None:
+    checked.change("UPDATE w#_data SET block = x'00' WHERE id > 1")
+    found = checked.stream()
+    assert (found.words_differ, found.values_differ, found.damaged.count) == (True, False, 0)
+
+
+@pytest.mark.parametrize("key", [("nothing",), ("id", "labels"), ("labels",)])
+def test_a_key_that_cannot_be_made_is_no_record_s_own(checked: Checked, key: tuple[str]) -> None:
+    write(checked.store, "cin_a", [note("n9", labels=[{"a": 1}])])
+    found = checked.stream(*key)
+    assert (found.misnamed.count, found.records) == (6, 6)
+
+
+def test_bytes_that_were_erased_while_all_were_read_are_no_fault(checked: Checked) -> None:
+    first, second = sorted(checked.keep(each).blob_id for each in (b"one", b"two"))
+    for blob_id in (first, second):
+        blob_path(checked.blobs, blob_id).unlink()
+    walk = checked.checks.blobs(lambda _: None)
+    assert next(walk) == BlobFault(first, True, None)
+    with checked.database.write() as session:
+        session.run("DELETE FROM blob_uploads")
+    assert list(walk) == []
+
+
+@pytest.mark.parametrize(("place", "is_made_anew"), [(PLACE, True), (("cin_b", "notes"), False)])
+def test_only_what_is_there_is_made_anew(
+    checked: Checked, place: tuple[str, str], *, is_made_anew: bool
+) -> None:
+    checked.change("DELETE FROM w# WHERE rowid = @")
+    checked.checks.make_anew(*place)
+    while checked.store.rebuild_slice():
+        pass
+    assert checked.stream().words_differ is not is_made_anew

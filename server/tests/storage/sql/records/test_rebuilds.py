@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, cast
 
 import orjson
 import pytest
@@ -15,12 +16,14 @@ from hypothesis import strategies as st
 
 from pdpp_kernel.source_declaration import SourceDeclaration
 from personal_server.app.stores import Stores, open_stores
+from personal_server.domain.declaration_document import parse_declaration
 from personal_server.domain.stored import Rebuild
 from personal_server.enforcement.rows import Matches
 from personal_server.settings import Settings
 from personal_server.storage.ports.whole_store import RecordStore
 from personal_server.storage.sql.records import copy_slices, rebuilds, word_index
-from server.tests.storage.conftest import BY_DATABASE, Opened, sqlite_store
+from personal_server.storage.sql.store import SqlRecordStore
+from server.tests.storage.conftest import BY_DATABASE, Opened, database_of, sqlite_store
 from server.tests.storage.plans_at_random import CONNECTIONS
 from server.tests.storage.ports.asking import feed, horizon, search, told
 from server.tests.storage.ports.test_persons import cards, put
@@ -381,3 +384,107 @@ def test_what_a_record_mentioned_that_went_meanwhile_is_forgotten(tmp_path: Path
         put(store, "cin_a", {f"n{n}": None for n in range(3)})
         finish(store)
         assert rows(store, "SELECT key FROM mentions") == [("n3",)]
+
+
+TABLES = "SELECT name FROM sqlite_schema WHERE name GLOB '[rhwfdg][0-9]*' ORDER BY name"
+
+
+@pytest.mark.parametrize("slices", [0, 5, 14, 16])
+def test_an_erased_account_takes_both_copies_along(
+    changed: RecordStore, tmp_path: Path, slices: int
+) -> None:
+    store = cast("SqlRecordStore", changed)
+    for _ in range(slices):
+        store.rebuild_slice()
+    assert rows(store, TABLES) != []
+    assert store.erase_connection("cin_a", 9) == 22
+    assert rows(store, TABLES) == rows(store, "SELECT source FROM rebuilds") == []
+    assert (store.rebuilds(), store.rebuild_slice(), traces(tmp_path)) == ((), False, [])
+
+
+def test_no_history_is_forgotten_that_a_copy_under_way_may_need(changed: RecordStore) -> None:
+    store = cast("SqlRecordStore", changed)
+    write(store, "cin_a", ["n1", note("n2", words=9)], now=5)
+    number = "SELECT count(*) FROM changes"
+    before = rows(store, number)
+    store.rebuild_slice()
+    store.prune_history(2**62)
+    assert rows(store, number) == before
+    with store.snapshot() as snapshot:
+        assert snapshot.retained_from == 0
+    finish(store)
+    store.prune_history(2**62)
+    assert rows(store, number) < before
+    with store.snapshot() as snapshot:
+        assert snapshot.retained_from == horizon(store)
+
+
+HURT = (
+    "UPDATE h# SET data = replace(data, 'rain', 'gold') WHERE id = (SELECT id FROM r# WHERE k = ?)"
+)
+
+
+@pytest.mark.parametrize("taken", [0, 1, 2])
+def test_a_damaged_record_is_carried_to_the_next_free_place(
+    changed: RecordStore, taken: int
+) -> None:
+    store = cast("SqlRecordStore", changed)
+    old, new = rows(
+        store, "SELECT s.tables, b.tables FROM sources s JOIN rebuilds b USING (source)"
+    )[0]
+    with database_of(store).write() as session:
+        session.run(HURT.replace("#", str(old)), ("n3",))
+        place = session.value("SELECT id FROM r# WHERE k = 'n3'".replace("#", str(old)))
+        for number in range(taken):
+            beside = "INSERT INTO r# (id, k, cs, ce, e) VALUES (?, ?, 1, 1, 1)"
+            session.run(beside.replace("#", str(new)), (place + number, f"beside{number}"))
+    finish(store)
+    kept = "SELECT r.id, r.wc, r.fc FROM r# r JOIN h# h USING (id) WHERE k = 'n3'"
+    assert rows(store, kept.replace("#", str(new))) == [(place + taken, None, None)]
+    text = "SELECT instr(data, 'gold') > 0 FROM r# r JOIN h# h USING (id) WHERE k = 'n3'"
+    assert rows(store, text.replace("#", str(new))) == [(1,)]
+    with store.snapshot(None) as snapshot:
+        assert "n3" not in [row.key for row in snapshot.export("cin_a", "notes")]
+        assert len(snapshot.damaged) >= 1
+
+
+def without_bytes() -> SourceDeclaration:
+    properties = {**NOTES["schema"]["properties"]}
+    del properties["blob_ref"]
+    raw = {**NOTES, "schema": {**NOTES["schema"], "properties": properties}}
+    return declaration("2", [raw, FILES])
+
+
+def test_what_is_no_reference_to_bytes_any_more_is_forgotten(tmp_path: Path) -> None:
+    with sqlite_store(tmp_path) as store:
+        declare(store, DECLARED)
+        store.add_connection(connection("cin_a"))
+        blob = {"blob_id": "blob_sha256_" + "0" * 64}
+        write(store, "cin_a", [note(f"n{n}", blob_ref=blob) for n in range(3)])
+        referring = "SELECT key FROM blob_references ORDER BY key"
+        declare(store, without_bytes())
+        assert store.rebuild_slice()
+        assert rows(store, referring) == [("n0",), ("n1",), ("n2",)]
+        finish(store)
+        assert rows(store, referring) == []
+        declare(store, declaration("3"))
+        finish(store)
+        assert rows(store, referring) == [("n0",), ("n1",), ("n2",)]
+
+
+def test_what_a_field_mentions_stays_though_it_is_told_otherwise(tmp_path: Path) -> None:
+    with sqlite_store(tmp_path) as store:
+        declare(store, cards("1"))
+        store.add_connection(connection("cin_a"))
+        put(store, "cin_a", {f"n{n}": [f"n{n}@x.org"] for n in range(3)})
+        raw: Any = copy.deepcopy(cards("2").raw)
+        told = raw["streams"][0]["schema"]["properties"]["emails"]["x_pdpp_person"]
+        del told["named_by"]
+        declare(store, parse_declaration(raw))
+        finish(store)
+        assert rows(store, "SELECT key, name FROM mentions ORDER BY key") == [
+            (f"n{n}", None) for n in range(3)
+        ]
+        declare(store, cards("3", tells=False))
+        finish(store)
+        assert rows(store, "SELECT key FROM mentions") == []

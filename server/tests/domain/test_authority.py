@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import Any
 
 import pytest
@@ -110,3 +111,14 @@ def test_without_predecessor_a_cursor_is_bound_to_its_holder() -> None:
     none_yet = ReadAuthority(TokenKind.CLIENT, "own_1", ())
     assert (first.cursor_holder, first.held_id) == ("grant:grt_1", "grt_1")
     assert (none_yet.holder, none_yet.cursor_holder, none_yet.held_id) == ("grant:", "grant:", "")
+
+
+@pytest.mark.parametrize(
+    ("kind", "made"),
+    [
+        (ReadableSource, {"stream", "order", "cursor_field"}),
+        (ReadAuthority, {"holder", "cursor_holder", "held_id"}),
+    ],
+)
+def test_what_follows_from_the_others_is_not_shown_with_them(kind: Any, made: set[str]) -> None:
+    assert {each.name for each in fields(kind) if not each.repr} == made

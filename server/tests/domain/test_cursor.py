@@ -126,6 +126,23 @@ def test_keys_and_times_are_packed_and_longer_texts_are_not(text: str, size: int
     assert content_bytes(text) == size
 
 
+@pytest.mark.parametrize(
+    ("number", "size"),
+    [
+        (2**63 - 1, None),
+        (-(2**63) + 1, None),
+        (2**63, 10),
+        (-(2**63), 10),
+        (2**71 - 1, 10),
+        (2**71, 11),
+    ],
+)
+def test_only_integers_of_more_than_63_bits_are_packed(number: int, size: int | None) -> None:
+    [_, packed] = msgspec.msgpack.decode(bytes.fromhex(sealed(number).split(".")[2]))
+    assert (len(packed) if isinstance(packed, bytes) else None) == size
+    assert unpacked_place("abc", msgspec.msgpack.encode([b"", packed])).position == (number,)
+
+
 def test_each_use_has_a_letter_of_its_own() -> None:
     assert [use.letter for use in TokenUse] == ["p", "f", "b", "s", "l", "r"]
 

@@ -97,8 +97,15 @@ def test_the_connector_manifest_spelling_means_the_same() -> None:
     manifest["streams"][0] |= {"coverage_strategy": "full_inventory", "description": "y"}
     parsed = parse_declaration(manifest)
     plain = parse_declaration(JOURNAL)
-    assert (parsed.source_kind, parsed.source_id) == (plain.source_kind, plain.source_id)
-    assert (parsed.version, parsed.display_name) == (plain.version, plain.display_name)
+    named = ("connector", source["id"], "2026-10-01", "Journal")
+    for each in (parsed, plain):
+        said = (each.source_kind, each.source_id, each.version, each.display_name)
+        assert said == named
+    assert (plain.display_detail, plain.publisher_id) == (
+        "Diary entries and their attachments.",
+        "https://connectors.example",
+    )
+    assert parsed.display_detail is None
     assert parsed.raw["setup"] == {"modality": "any"}
 
 
@@ -306,6 +313,13 @@ ADAPTED: list[tuple[Callable[[Json], object], str]] = [
 ]
 
 
+def test_a_short_id_and_an_address_are_an_id_without_a_source() -> None:
+    document = journal() | short_id(journal())
+    del document["source"]
+    parsed = parse_declaration(document)
+    assert (parsed.source_kind, parsed.source_id) == ("connector", JOURNAL["source"]["id"])
+
+
 def short_id(document: Json) -> Json:
     return {"connector_id": "journal", "manifest_uri": document["source"]["id"]}
 
@@ -316,14 +330,17 @@ def test_what_a_manifest_says_otherwise_is_adapted_and_told(
 ) -> None:
     document = journal()
     change(document)
-    assert [each.path for each in parse_declaration(document).adapted] == [path]
+    parsed = parse_declaration(document)
+    assert ([each.path for each in parsed.adapted], parsed.kept) == ([path], ())
 
 
 def test_an_adapted_manifest_means_what_it_would_have_said() -> None:
     document = journal()
     for change, _ in ADAPTED:
         change(document)
-    entries = parse_declaration(document).streams["entries"]
+    declaration = parse_declaration(document)
+    assert declaration.source_id == JOURNAL["source"]["id"]
+    entries = declaration.streams["entries"]
     assert entries.semantics is Semantics.APPEND_ONLY
     assert entries.label == "Entries"
     assert "id" in entries.required

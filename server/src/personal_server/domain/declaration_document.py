@@ -65,7 +65,7 @@ def parse_declaration(content: bytes | Mapping[str, object]) -> SourceDeclaratio
     source_kind, source_id = _source(members)
     version = _version(members)
     display_name, display_detail = _display(members)
-    key = members.text("connector_key", required=True, limit=64, pattern=CONNECTOR_KEY)
+    key = members.text("connector_key", required=True, pattern=CONNECTOR_KEY)
     members.choice("protocol_version", [PROTOCOL_VERSION], required=True)
     publisher = members.object("publisher")
     publisher_id = publisher.text("id", required=True) or None
@@ -215,7 +215,7 @@ def _streams(members: Members) -> dict[str, Stream]:
 def _stream(members: Members) -> Stream | None:
     """A stream without its expansions (they need the other streams), or `None` if it has faults."""
     before = len(members.findings.entries)
-    name = members.text("name", required=True, limit=128, pattern=STREAM_NAME)
+    name = members.text("name", required=True, pattern=STREAM_NAME)
     semantics = _semantics(members)
     label, detail = _stream_display(members, name)
     schema = members.object("schema", required=True)
@@ -336,7 +336,7 @@ def _views(members: Members, properties: Properties) -> tuple[View, ...]:
 def _relationships(members: Members) -> tuple[Relationship, ...]:
     relationships: list[Relationship] = []
     for relation in members.objects("relationships"):
-        name = relation.text("name", required=True, limit=128, pattern=STREAM_NAME)
+        name = relation.text("name", required=True, pattern=STREAM_NAME)
         stream = relation.text("stream", required=True, limit=128)
         key = relation.text("foreign_key", required=True, limit=128)
         cardinality = relation.choice("cardinality", [c.value for c in Cardinality], required=True)

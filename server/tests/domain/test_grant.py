@@ -63,6 +63,11 @@ def test_a_rendered_grant_parses_to_itself() -> None:
     assert parse_grant(render_grant(GRANT)) == GRANT
 
 
+def test_a_grant_is_stored_in_letters_as_they_are_without_blanks_between() -> None:
+    stored = render_grant(replace(GRANT, purpose_description="Größe"))
+    assert '"purpose_description":"Größe"'.encode() in stored
+
+
 def test_a_day_means_midnight_utc() -> None:
     assert bound_ns("1970-01-02") == 86_400 * 10**9
     assert bound_ns("1970-01-02T00:00:00+01:00") == 82_800 * 10**9

@@ -197,6 +197,10 @@ def test_a_refusal_names_what_can_be_used() -> None:
     assert "allowed_values" not in refusal(mails("id"), "sum", field="id").members
     uncounted = replace(mails(), declared=UNCOUNTED)
     assert refusal(uncounted).param == "metric"
+    assert "allowed_values" not in refusal(uncounted).members
+    summed = replace(MAILS, aggregations=Aggregations(sum=("size",), min=("sent_at",)))
+    error = refusal(replace(mails("id", "size"), declared=summed))
+    assert (error.param, error.members["allowed_values"]) == ("metric", ["sum"])
     hours = refusal(mails(), group_by_time="due", granularity="hour").members["allowed_values"]
     assert hours == ["day", "week", "month", "quarter", "year", "weekday"]
 
@@ -300,3 +304,6 @@ def test_whoever_groups_by_a_month_means_the_time_of_a_record(param: str) -> Non
     time = {"group_by_time": "sent_at", "granularity": "month"}
     assert error.members["recovery"] == {param: None, **time}
     assert refusal(mails("id", "folder"), **asked).code == "unknown_field"
+    assert refusal(mails(), **{**asked, param: "fortnight"}).code == "unknown_field"
+    untimed = replace(MAILS, aggregations=Aggregations(True, group_by=("folder",)))
+    assert refusal(replace(mails(), declared=untimed), **asked).code == "unknown_field"

@@ -119,6 +119,38 @@ def test_a_whole_day_is_a_day_of_the_zone_and_no_midnight() -> None:
 
 
 @pytest.mark.parametrize(
+    ("zone", "sent_at", "is_there"),
+    [
+        (WEST, "1970-01-02T07:59:59Z", False),
+        (WEST, "1970-01-02T08:00:00Z", True),
+        (WEST, "1970-01-03T07:59:59Z", True),
+        (WEST, "1970-01-03T08:00:00Z", False),
+        ("Asia/Tokyo", "1970-01-01T14:59:59Z", False),
+        ("Asia/Tokyo", "1970-01-01T15:00:00Z", True),
+        ("Asia/Tokyo", "1970-01-02T14:59:59Z", True),
+        ("Asia/Tokyo", "1970-01-02T15:00:00Z", False),
+    ],
+)
+def test_what_does_not_last_days_lies_in_the_day_of_the_zone(
+    zone: str, sent_at: str, *, is_there: bool
+) -> None:
+    times = times_in({"since": "1970-01-02", "until": "1970-01-03"}, zone)
+    sources = lasting("id", "sent_at", "unread"), lasting()
+    for source in sources:
+        assert found(source, times, sent_at=sent_at, unread=False) is is_there
+        assert found(source, times, sent_at="1970-01-02T00:00:00Z", unread=True)
+
+
+@pytest.mark.parametrize(("last", "instant"), [({}, 8), ({"last": False}, 8), ({"last": True}, 9)])
+def test_a_time_that_comes_twice_is_the_first_unless_told_otherwise(
+    last: dict[str, bool], instant: int
+) -> None:
+    begun = moment_of("2026-11-01T00:00:00Z", None)
+    assert begun is not None
+    assert moment_of("2026-11-01T01:30", WEST, **last) == begun + instant * HOUR + HOUR // 2
+
+
+@pytest.mark.parametrize(
     ("operator", "text", "days"),
     [
         ("gte", "1970-01-02", {2, 3}),

@@ -236,3 +236,80 @@ def test_an_excerpt_says_whether_it_is_the_whole_text(text: str, *, truncated: b
     lean = excerpt.lean()
     assert (lean.object, lean.provenance, lean.end_chars, lean.truncated) == (None,) * 4
     assert (lean.preview_text, lean.match_ranges) == (excerpt.preview_text, excerpt.match_ranges)
+
+
+@pytest.mark.parametrize(
+    ("begin", "length", "excerpt", "snippet"),
+    [
+        # 40 characters before the match, 24 in a snippet; no more than 200, and 120
+        (200, 600, (160, 360), (176, 296)),
+        (40, 600, (0, 200), (16, 136)),
+        (42, 600, (2, 202), (18, 138)),
+        (10, 600, (0, 200), (0, 120)),
+        (590, 600, (400, 600), (480, 600)),
+        (10, 200, (0, 200), (0, 120)),
+        (10, 120, (0, 120), (0, 120)),
+    ],
+)
+def test_an_excerpt_begins_a_little_before_its_match(
+    begin: int, length: int, excerpt: tuple[int, int], snippet: tuple[int, int]
+) -> None:
+    text = ("a\n" * 300)[:begin] + "rain" + ("\nb" * 300)[: length - begin - 4]
+    found = matches(text, "rain")
+    assert found is not None
+    shown = render_excerpt(found)
+    assert (shown.start_chars, shown.end_chars) == excerpt
+    assert shown.match_ranges == [(begin, begin + 4)]
+    start, end = snippet
+    marked = f"{text[start:begin]}<mark>rain</mark>{text[begin + 4 : end]}"
+    before, after = "…" if start else "", "…" if end < length else ""
+    assert render_snippet(found).text == f"{before}{marked}{after}"
+
+
+@pytest.mark.parametrize(
+    ("text", "excerpt"),
+    [
+        # cuts move to blanks: behind one before the match, and before one behind it
+        ("a" * 150 + " " + "b" * 9 + "\nrain\n" + "c" * 300, (151, 321)),
+        ("a" * 160 + "\nrain\n" + "c" * 100 + " " + "d" * 300, (121, 266)),
+        ("a " * 100 + "rain" + " b" * 200, (162, 358)),
+    ],
+)
+def test_an_excerpt_is_cut_at_blanks(text: str, excerpt: tuple[int, int]) -> None:
+    found = matches(text, "rain")
+    assert found is not None
+    shown = render_excerpt(found)
+    start, end = shown.start_chars, shown.end_chars
+    assert (start, end) == excerpt
+
+
+@pytest.mark.parametrize(
+    ("query", "located"), [('"rain"', 64), ('"rain" "snow"', 128), ('"rain" "snow" "wind"', 128)]
+)
+def test_of_many_matches_the_first_are_located_and_all_counted(query: str, located: int) -> None:
+    found = matches("rain snow wind x\n" * 100, query)
+    assert found is not None
+    assert (len(found.ranges), found.occurrences) == (located, 100 * len(query.split()))
+    assert len(render_excerpt(found).match_ranges) == 8
+
+
+@pytest.mark.parametrize(
+    ("start", "text"),
+    [(0, "a" * 120 + "…"), (10, "…" + "a" * 120 + "…"), (280, "…" + "a" * 20)],
+)
+def test_the_snippet_of_a_passage_has_at_most_120_characters(start: int, text: str) -> None:
+    found = passage_excerpt("body", "a" * 300, start, 300)
+    assert found is not None
+    assert passage_snippet(found).text == text
+
+
+@pytest.mark.parametrize("sign", ["<", ">", "&", '"', "'"])
+def test_signs_of_html_are_escaped_in_snippets(sign: str) -> None:
+    found = matches(f"a{sign} rain {sign}b", "rain")
+    assert found is not None
+    escaped = html.escape(sign)
+    assert escaped != sign
+    assert render_snippet(found).text == f"a{escaped} <mark>rain</mark> {escaped}b"
+    passage = passage_excerpt("body", f"a{sign}b", 0, 3)
+    assert passage is not None
+    assert passage_snippet(passage).text == f"a{escaped}b"

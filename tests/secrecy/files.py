@@ -72,12 +72,16 @@ def page_bytes(raw: bytes) -> int:
 def is_empty_table(raw: bytes, root: int) -> bool:
     """Whether the root page (1 …) of a table says that it has no row: a leaf with no cell.
 
+    False where the page cannot be told: the table is asked then.
+
     Source: the SQLite file format, 1.6 B-tree Pages.  Most of the hundred tables of a database that
     a test leaves are empty, and to ask each of them takes longer than all else.
     """
-    begin = (root - 1) * page_bytes(raw)
-    kind, cells = raw[begin : begin + 1], raw[begin + 3 : begin + 5]
-    return root > 1 and kind in LEAVES and cells == NO_CELL
+    size = page_bytes(raw)
+    begin = (root - 1) * size
+    if root < 2 or size < SMALLEST_PAGE_BYTES or begin + size > len(raw):
+        return False
+    return raw[begin : begin + 1] in LEAVES and raw[begin + 3 : begin + 5] == NO_CELL
 
 
 def look_at_database(

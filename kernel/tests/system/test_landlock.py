@@ -76,9 +76,10 @@ def test_one_file_is_read_and_its_neighbour_is_not(tmp_path: Path) -> None:
 
 
 def test_no_file_stays_open_for_a_rule(tmp_path: Path) -> None:
-    before = os.listdir("/proc/self/fd")
+    before = set(os.listdir("/proc/self/fd"))
     landlock._add(-1, tmp_path)  # pyright: ignore[reportPrivateUsage]
-    assert os.listdir("/proc/self/fd") == before
+    # one of before may be gone: what other tests left open is closed whenever it is collected
+    assert set(os.listdir("/proc/self/fd")) <= before
 
 
 def test_a_folder_is_listed_as_far_as_it_was_named(tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ from tests.properties.stores import open_store
 
 
 class Recording(TinyEmbedder):
-    """Knows of which texts it was asked for vectors, and gives so many."""
+    """Keeps the texts of questions that it is asked to embed, and answers the first `most`."""
 
     def __init__(self, most: int = 2) -> None:
         super().__init__()

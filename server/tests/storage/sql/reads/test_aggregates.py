@@ -13,13 +13,11 @@ from pdpp_kernel.errors import QueryTimeout
 from pdpp_kernel.values import COMPARED_CODE_POINTS, ValueKind, instant_ns
 from personal_server.domain.grant import TimeConstraint
 from personal_server.enforcement.plans import AggregatePlan
-from personal_server.storage.sql.compiler import Statement
-from personal_server.storage.sql.driver import Line
-from personal_server.storage.sql.snapshot import SqlSnapshot
-from personal_server.storage.sql.source_tables import SourceTables, all_sources
+from personal_server.storage.sql.source_tables import all_sources
 from personal_server.storage.sql.store import SqlRecordStore
 from personal_server.storage.sqlite.database import SqliteDatabase
 from server.tests.storage.conftest import sqlite_store
+from server.tests.storage.sql.watched_reads import statements_read
 from server.tests.storage.sqlite.work import Work, counted_store, work_of
 from server.tests.storage.worlds import furnish, note, scope, write
 
@@ -95,14 +93,7 @@ def test_labels_are_looked_for_of_the_groups_that_are_shown(
     """Of strings among these alone; of other values among all."""
     by_mood = Grouping("mood", ValueKind.STRING, label_field="title")
     by_words = Grouping("words", ValueKind.INTEGER, label_field="title")
-    asked: list[tuple[object, ...]] = []
-    read = SqlSnapshot.lines
-
-    def noted(reader: SqlSnapshot, source: SourceTables, statement: Statement) -> list[Line]:
-        asked.append(statement.params)
-        return read(reader, source, statement)
-
-    monkeypatch.setattr(SqlSnapshot, "lines", noted)
+    asked = statements_read(monkeypatch)
     with sqlite_store(tmp_path) as store:
         furnish(store, "cin_a")
         moods = ("calm", "calm", "glad", "dull")
@@ -114,4 +105,4 @@ def test_labels_are_looked_for_of_the_groups_that_are_shown(
             with store.snapshot() as snapshot:
                 [group] = snapshot.aggregate(plan).groups
             assert group.labels == ("T",)
-            assert asked[-1] == shown
+            assert asked[-1].params == shown

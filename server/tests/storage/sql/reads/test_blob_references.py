@@ -13,14 +13,11 @@ import pytest
 from pdpp_kernel.values import instant_ns
 from personal_server.domain.authority import TimeConstraint
 from personal_server.enforcement.plans import BlobPlan
-from personal_server.storage.sql.compiler import Statement
-from personal_server.storage.sql.driver import Line
-from personal_server.storage.sql.snapshot import SqlSnapshot
-from personal_server.storage.sql.source_tables import SourceTables
 from personal_server.storage.sql.store import SqlRecordStore
 from server.tests.storage.conftest import database_of
 from server.tests.storage.ports.asking import receive
 from server.tests.storage.sql.agreement import Stores, assert_same, stored_twice
+from server.tests.storage.sql.watched_reads import statements_read
 from server.tests.storage.worlds import FILES, NOTES, condition, declaration, note, scope, write
 
 DAYS = [f"2026-01-0{day}T00:00:00Z" for day in range(1, 8)]
@@ -93,17 +90,10 @@ def test_records_that_are_picked_lead_to_their_references(
 ) -> None:
     """And elsewhere the references of the blob to their records."""
     write(store, "cin_a", [note("n1")])
-    asked: list[str] = []
-    read = SqlSnapshot.lines
-
-    def noted(reader: SqlSnapshot, source: SourceTables, statement: Statement) -> list[Line]:
-        asked.append(statement.sql)
-        return read(reader, source, statement)
-
-    monkeypatch.setattr(SqlSnapshot, "lines", noted)
+    asked = statements_read(monkeypatch)
     with store.snapshot() as snapshot:
         for seen in SEEN[:4]:
             asked.clear()
             snapshot.blob(BlobPlan((scope("cin_a", STREAM, **seen),), BLOBS[0]))
             is_picked = "resources" in seen or "only" in seen
-            assert ("FROM blob_references b" in asked[0]) is not is_picked
+            assert ("FROM blob_references b" in asked[0].sql) is not is_picked

@@ -20,6 +20,7 @@ from personal_server.storage.sql.records import sign_blocks
 from personal_server.storage.sqlite.dialect import SqliteDialect
 from server.tests.semantics.tiny import vector_of
 from server.tests.storage.sql.agreement import Stores, stored_twice
+from server.tests.storage.sql.watched_reads import seconds_given
 from server.tests.storage.worlds import condition, note, scope, write
 
 DAYS = [f"2026-03-{day:02}T00:00:00Z" for day in range(1, 21)]
@@ -159,14 +160,7 @@ def test_a_source_that_takes_too_long_is_lost_whole(
     stores: Stores, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with stores[1].snapshot() as snapshot:
-        given: list[float] = []
-        in_time = [True, False]
-
-        def attempt(_: object, seconds: float, read: Callable[[], object]) -> object:
-            given.append(seconds)
-            return read() if in_time[len(given) - 1] else None
-
-        monkeypatch.setattr(type(snapshot.session), "attempt", attempt)
+        given = seconds_given(monkeypatch, snapshot.session, [True, False])
         found = snapshot.nearest(plan_of(both(), seconds_each=3.0))
     assert given == [3.0, 3.0]
     assert found.lost == {("cin_b", "notes")}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import product
 from typing import Any
@@ -19,6 +19,7 @@ from personal_server.storage.sql.store import SqlRecordStore
 from server.tests.storage.conftest import sqlite_store
 from server.tests.storage.ports.asking import search
 from server.tests.storage.sql.agreement import Stores, stored_twice
+from server.tests.storage.sql.watched_reads import seconds_given
 from server.tests.storage.worlds import condition, furnish, note, scope, write
 
 KEYS = [f"n{number}" for number in range(6)]
@@ -166,14 +167,8 @@ def test_a_source_that_takes_too_long_is_lost_whole(
     both = (scope("cin_a"), scope("cin_b"))
     plan = SearchPlan(both, WordQuery((Term(("rain",)), Term(("snow",)))), seconds_each=8.0)
     with store.snapshot() as snapshot:
-        given: list[float] = []
         answers: list[bool] = []
-
-        def attempt(_: object, seconds: float, read: Callable[[], object]) -> object:
-            given.append(seconds)
-            return read() if answers.pop(0) else None
-
-        monkeypatch.setattr(type(snapshot.session), "attempt", attempt)
+        given = seconds_given(monkeypatch, snapshot.session, answers)
         for in_time, lost in (
             ([True] * 4, set[str]()),
             ([False, True, True], {"cin_a"}),

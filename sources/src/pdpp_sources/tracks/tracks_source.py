@@ -87,7 +87,7 @@ def _is_mine(head: bytes) -> bool:
 
 
 @dataclass(slots=True)
-class _Told:
+class _ElementDetails:
     """What an element says beside its points: texts by their names, and sums of its laps.
 
     Shapes: `within` is the part that is read now, of those that are apart; it leads the names.
@@ -99,14 +99,14 @@ class _Told:
     energy: float = 0.0
     seconds: float = 0.0
 
-    def said(self, *names: str) -> str | None:
+    def first_text(self, *names: str) -> str | None:
         """The text of the first of these names that says something."""
         return next((self.texts[name] for name in names if name in self.texts), None)
 
     @property
     def description(self) -> str | None:
         """What was noted on the whole."""
-        return self.said("desc", "description", "Notes", "cmt")
+        return self.first_text("desc", "description", "Notes", "cmt")
 
 
 def _read_member(member: ExportMember) -> Iterator[SourceItem]:
@@ -137,71 +137,73 @@ def _escaped(match: re.Match[bytes]) -> bytes:
 
 def _track(element: XmlElement, member: ExportMember) -> Iterator[SourceItem]:
     """A workout, a route without times, or the place of a placemark. Raises: BadRecord."""
-    told, sums = _Told(), TrackSums()
-    for point in _points(element, told):
+    details, sums = _ElementDetails(), TrackSums()
+    for point in _points(element, details):
         sums.add(point)
     if element.name == "Placemark" and sums.count <= 1 and sums.started_at is None:
-        yield from _placemark(element, told, sums)
+        yield from _placemark(element, details, sums)
         return
-    if not sums.count and told.seconds == 0:
+    if not sums.count and details.seconds == 0:
         raise BadRecord("bad_record", message("the entry has no point"))
-    name = told.said("name", "Name")
+    name = details.first_text("name", "Name")
     about: Data = {
         "name": name or or_none(one_line(PurePosixPath(member.name).stem, 200)),
-        "description": told.description,
-        "distance_meters": round(told.distance or sums.meters, 1),
+        "description": details.description,
+        "distance_meters": round(details.distance or sums.meters, 1),
         "point_count": sums.count,
     }
-    started_at = sums.started_at or _time(told.said("Id") or "")
+    started_at = sums.started_at or _time(details.first_text("Id") or "")
     first = sums.first
     if started_at is None or element.name == "Course":  # which is planned: so are its times
         route_key = stable_id("route", name or "", *first.place, *sums.last.place, sums.count)
         position: Data = {"latitude": first.latitude, "longitude": first.longitude}
         yield SourceRecord("routes", {"id": route_key} | about | position, element.position)
         return
-    kind = (element.attributes.get("Sport") or told.said("type") or "").strip().lower()
-    ended_at = sums.ended_at or _later(started_at, told.seconds)
-    seconds = told.seconds or _seconds(started_at, ended_at)
+    kind = (element.attributes.get("Sport") or details.first_text("type") or "").strip().lower()
+    ended_at = sums.ended_at or _later(started_at, details.seconds)
+    seconds = details.seconds or _seconds(started_at, ended_at)
     workout: Data = {
         "id": stable_id("workout", started_at, kind, *first.place),
         "started_at": started_at,
         "ended_at": ended_at,
         "kind": or_none(one_line(_KINDS.get(kind, kind), 100)),
         "minutes": round(seconds / 60, 2),
-        "energy_kcal": told.energy or None,
+        "energy_kcal": details.energy or None,
         "heart_rate": sums.mean_heart_rate,
-        "device": told.said("src", "Creator/Name"),
+        "device": details.first_text("src", "Creator/Name"),
     }
     yield SourceRecord("workouts", workout | about, element.position)
 
 
-def _placemark(element: XmlElement, told: _Told, sums: TrackSums) -> Iterator[SourceItem]:
+def _placemark(
+    element: XmlElement, details: _ElementDetails, sums: TrackSums
+) -> Iterator[SourceItem]:
     if not sums.count:
         raise BadRecord("unknown_record_type", message("the placemark has no point and no line"))
-    marked_at = _time(told.said("when") or "")
-    yield _place_record(element, told, replace(sums.first, time=marked_at))
+    marked_at = _time(details.first_text("when") or "")
+    yield _place_record(element, details, replace(sums.first, time=marked_at))
 
 
 def _place(element: XmlElement, _member: ExportMember) -> Iterator[SourceItem]:
     """A waypoint. Raises: BadRecord."""
-    told = _Told()
+    details = _ElementDetails()
     point = _at(element.attributes)
     for found, _, words in element.inner():
         name = found.rpartition(":")[2]
         _note_of_point(name, words, point)
-        _note(name, words, told)
+        _note(name, words, details)
     if not point.is_placed:
         raise BadRecord("bad_record", message("the place has no position"))
-    yield _place_record(element, told, point)
+    yield _place_record(element, details, point)
 
 
-def _place_record(element: XmlElement, told: _Told, point: TrackPoint) -> SourceRecord:
-    name = told.said("name")
+def _place_record(element: XmlElement, details: _ElementDetails, point: TrackPoint) -> SourceRecord:
+    name = details.first_text("name")
     data: Data = {
         "id": stable_id("place", name or "", *point.place),
         "name": name,
-        "description": told.description,
-        "kind": told.said("type", "sym"),
+        "description": details.description,
+        "kind": details.first_text("type", "sym"),
         "latitude": point.latitude,
         "longitude": point.longitude,
         "altitude_meters": point.altitude,
@@ -214,12 +216,12 @@ def _place_record(element: XmlElement, told: _Told, point: TrackPoint) -> Source
 
 def _point_records(element: XmlElement, workout: str) -> Iterator[SourceRecord]:
     """The points of a workout one after the other, however many there are."""
-    for number, point in enumerate(_points(element, _Told()), 1):
+    for number, point in enumerate(_points(element, _ElementDetails()), 1):
         if point.is_placed:
             yield point_record(workout, number, point, element.position)
 
 
-def _points(element: XmlElement, told: _Told) -> Iterator[TrackPoint]:
+def _points(element: XmlElement, details: _ElementDetails) -> Iterator[TrackPoint]:
     """The points of a track in their order; what is said beside them is noted."""
     point: TrackPoint | None = None
     whens: list[str] = []
@@ -232,7 +234,7 @@ def _points(element: XmlElement, told: _Told) -> Iterator[TrackPoint]:
                 yield point
             point, is_new = None, True
             whens, index = [], 0
-            told.within = f"{name}/" if name in _APART else ""
+            details.within = f"{name}/" if name in _APART else ""
         elif name in ("trkpt", "rtept", "Trackpoint"):
             if point is not None:
                 yield point
@@ -240,7 +242,7 @@ def _points(element: XmlElement, told: _Told) -> Iterator[TrackPoint]:
             point.is_first, is_new = is_new, False
         elif name == "when":
             whens.append(words)
-            told.texts.setdefault(name, words)
+            details.texts.setdefault(name, words)
         elif name == "coord":
             when = whens[index] if index < len(whens) else ""
             yield _of_words(words.split(), when, is_first=index == 0)
@@ -251,7 +253,7 @@ def _points(element: XmlElement, told: _Told) -> Iterator[TrackPoint]:
         elif point is not None and name != "Notes":  # they stand behind the last point of a lap
             _note_of_point(name, words, point)
         else:
-            _note(name, words, told)
+            _note(name, words, details)
     if point is not None:
         yield point
 
@@ -270,20 +272,20 @@ def _note_of_point(name: str, words: str, point: TrackPoint) -> None:
         point.heart_rate = _number(words)  # `Value` is of HeartRateBpm, the only one in a point
 
 
-def _note(name: str, words: str, told: _Told) -> None:
+def _note(name: str, words: str, details: _ElementDetails) -> None:
     """Keep what an element outside of any point says of the whole."""
-    own_name = told.within + name
+    own_name = details.within + name
     if own_name == "TotalTimeSeconds":
-        told.seconds += _number(words) or 0
+        details.seconds += _number(words) or 0
     elif own_name == "DistanceMeters":
-        told.distance += _number(words) or 0
+        details.distance += _number(words) or 0
     elif own_name == "Calories":
-        told.energy += _number(words) or 0
-    elif words and own_name not in told.texts and len(told.texts) < 20:
+        details.energy += _number(words) or 0
+    elif words and own_name not in details.texts and len(details.texts) < 20:
         text = html_to_text(words) if _MARKUP.search(words) else words
         text = printable(text).strip()
         long = name in ("desc", "description", "cmt", "Notes")
-        told.texts[own_name] = text[:_MOST_PLACE_CHARS] if long else one_line(text, 500)
+        details.texts[own_name] = text[:_MOST_PLACE_CHARS] if long else one_line(text, 500)
 
 
 def _at(attributes: dict[str, str]) -> TrackPoint:

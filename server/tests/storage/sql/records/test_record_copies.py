@@ -13,8 +13,8 @@ from personal_server.storage.sql.records.record_copies import drop_table
 from personal_server.storage.sqlite.dialect import SqliteDialect
 
 
-class _Told:
-    """A session that notes what it is told to run."""
+class _NotingSession:
+    """Keeps the statements that it is given to run."""
 
     def __init__(self, dialect: Dialect) -> None:
         self.dialect = dialect
@@ -38,6 +38,6 @@ class _Told:
 def test_a_word_index_goes_with_what_is_posted(
     dialect: Dialect, name: str, tables: list[str]
 ) -> None:
-    told = _Told(dialect)
-    drop_table(cast("Session", told), name)
-    assert told.statements == [f"DROP TABLE IF EXISTS {table}" for table in tables]
+    session = _NotingSession(dialect)
+    drop_table(cast("Session", session), name)
+    assert session.statements == [f"DROP TABLE IF EXISTS {table}" for table in tables]

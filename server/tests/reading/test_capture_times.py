@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import pytest
+from typing import Any, cast
 
 from pdpp_kernel.values import instant_ns
 from personal_server.domain.authority import ReadableSource
-from personal_server.reading import capture_times
+from personal_server.enforcement.rows import Summary
 from personal_server.reading.capture_times import CaptureTimes
-from server.tests.resource_server.journal import DIARY, client, furnished, stream_grant, write
+from personal_server.storage.ports.snapshots import ReadSnapshot
+from server.tests.resource_server.journal import DIARY, client, furnished, write
 
 SOURCE = client().sources[0]
 
@@ -47,10 +46,30 @@ def test_it_is_asked_once_of_each_source_until_something_is_written() -> None:
     assert asked(times, store, SOURCE) == ([instant_ns("2026-07-01T00:00:00Z")], 1)
 
 
-def test_what_was_asked_for_longest_ago_gives_way(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(capture_times, "_KEPT_TIMES", 2)
-    store, times = furnished(), CaptureTimes()
-    first, second = client().sources[:2]
-    third = client(stream_grant("volumes", (DIARY,))).sources[0]
-    assert asked(times, store, first, second, first, third, first)[1] == 3
-    assert asked(times, store, second)[1] == 1
+class Growing:
+    """A store to which something is written before each question."""
+
+    epoch = "e"
+
+    def __init__(self) -> None:
+        self.horizon = self.times = 0
+
+    def summary(self, scope: object) -> Summary:
+        del scope
+        self.times += 1
+        return Summary(1, self.horizon)
+
+
+def test_what_was_asked_for_longest_ago_gives_way() -> None:
+    times, state = CaptureTimes(), Growing()
+
+    def newest(horizon: int) -> int:
+        """How often the store was asked until then."""
+        state.horizon = horizon
+        assert times.newest(cast("ReadSnapshot", state), SOURCE) == horizon
+        return state.times
+
+    assert [newest(number) for number in range(1_024)] == [*range(1, 1_025)]
+    assert newest(0) == 1_024  # known, and the last that was asked for
+    assert newest(1_024) == newest(0) == 1_025
+    assert newest(1) == 1_026

@@ -108,3 +108,22 @@ def test_it_stands_itself_where_no_occurrence_of_it_may_be_seen() -> None:
     assert line("", "id", "filename", "at")[0] == ["e1", "s1", "e2", "s3", "s4"]
     assert line("&streams=entries")[0] == ["e1", "e2"]
     assert line("", *SLOT_FIELDS, keys=("s3",))[0] == ["e1", "e2", "s3"]
+
+
+def test_what_has_no_time_that_is_seen_is_one_with_nothing() -> None:
+    """Neither an entry whose time is hidden, nor a slot that has none."""
+    door, _ = door_and_reader()
+    written = {"id": "e9", "title": "e9", "created_at": FIRST}
+    write(door.store, DIARY, "entries", [written], declared=declared())
+    untimed = {"id": "s9", "entry_id": "e9", "filename": "e9"}
+    write(door.store, DIARY, "attachments", [untimed], declared=declared())
+    blind = client(
+        stream_grant(instance_ids=(DIARY,), fields=("id", "title")),
+        stream_grant("attachments", (DIARY,), SLOT_FIELDS),
+        declared=declared(),
+    )
+    found = door.get("/v1/search?q=e9", blind).data
+    assert sorted((each["record_id"], each.get("duplicates")) for each in found) == [
+        ("e9", None),
+        ("s9", None),
+    ]

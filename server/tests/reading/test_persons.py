@@ -11,14 +11,17 @@ import pytest
 
 from pdpp_kernel.errors import PersonalServerError
 from personal_server.collecting.persons import turn_on
+from personal_server.domain.authority import TokenKind
 from personal_server.domain.connection import Connection, ConnectionStatus
 from personal_server.domain.disclosure import Disclosed
+from personal_server.domain.grant import Resolved
 from personal_server.domain.stored import Batch, RecordWrite
 from personal_server.enforcement.authority import read_authority
 from personal_server.reading.owner import owner_of
 from personal_server.reading.persons import every_person, planted_behind
 from personal_server.storage.catalog import KnownDeclarations
 from personal_server.storage.ports.whole_store import RecordStore
+from server.tests.resource_server.door import Door
 from server.tests.storage.conftest import sqlite_store
 from server.tests.storage.worlds import declaration
 
@@ -141,3 +144,17 @@ def test_what_tells_of_no_person_has_no_bait_behind_it(store: RecordStore) -> No
         (source,) = [one for one in authority.sources if one.stream == "cards"]
         disclosed = [Disclosed(source, source.fields, 1, ("bait",))]
         assert planted_behind(snapshot, disclosed, {("cin_a", "cards", "bait")}) == []
+
+
+def test_a_schema_counts_cards_and_no_persons(store: RecordStore) -> None:
+    """These would have to be made for it."""
+    put(store, {"ada": ["ada@x.org"], "bob": ["bob@x.org"]})
+    on(store)
+    owner = Resolved(TokenKind.OWNER, store.subject_id, "", "", "", 0)
+    with store.snapshot() as snapshot:
+        current = KnownDeclarations().current(snapshot.declarations())
+        authority = read_authority(owner, snapshot.connections(), current)
+    body = Door(store).get("/v1/schema?view=compact", authority).body
+    rows = {each["name"]: each for one in body["connectors"] for each in one["streams"]}
+    assert rows["cards"]["visible"]["records"] == 2
+    assert "visible" not in rows[PERSONS]

@@ -121,3 +121,7 @@ def test_what_processes_share_holds_as_many_as_one_keeps() -> None:
         here.keep(f"grant:{number}", "rain", "d", Ranking(HITS))
     assert there.find("grant:0", "rain", "d") is None
     assert there.find("grant:1", "rain", "d") == Ranking(HITS)
+
+
+def test_a_holder_keeps_four_all_together_64_and_what_was_found_lately_32() -> None:
+    assert (KEPT_PER_HOLDER, KEPT_IN_ALL, RECENT_IN_ALL) == (4, 64, 32)

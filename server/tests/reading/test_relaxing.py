@@ -16,6 +16,7 @@ from personal_server.enforcement.queries import SearchQuery
 from personal_server.enforcement.scopes import Scope
 from personal_server.reading import pace
 from personal_server.reading.relaxing import (
+    Relaxation,
     is_named,
     is_strict,
     relaxation,
@@ -301,3 +302,103 @@ def test_what_names_fields_or_stands_in_quotation_marks_is_strict() -> None:
     assert [is_named(term) for term in each] == [False, True, False, True]
     assert [is_strict(term) for term in each] == [False, True, True, True]
     assert (written(rain), written(Term(("heavy", "rain")))) == ("Rain!", "heavy rain")
+
+
+@dataclass
+class Asked:
+    """A snapshot that knows how often words occur, and counts so many times only."""
+
+    counts: dict[str, int]
+    times: int = 99
+
+    def count_terms(self, plan: SearchPlan) -> tuple[int, ...] | None:
+        self.times -= 1
+        if self.times < 0:
+            return None
+        return tuple(self.counts.get(term.tokens[0], 0) for term in plan.words.terms)
+
+
+def relaxed(asked: Asked, text: str, exact_count: int = 0) -> Relaxation:
+    plan = SearchPlan((), parse_words(text))
+    return relaxation(cast("ReadSnapshot", asked), plan, exact_count)
+
+
+SLIPS = {
+    "remialer": "remailer",
+    "gardining": "gardening",
+    "calender": "calendar",
+    "seperate": "separate",
+    "recieved": "received",
+}
+
+
+def test_near_words_are_looked_up_for_four_that_nothing_holds() -> None:
+    found = relaxed(Asked(dict.fromkeys(SLIPS.values(), 50)), " ".join(SLIPS))
+    assert {each.word: each.value for each in found.near} == dict(list(SLIPS.items())[:4])
+    assert found.spelled == tuple(SLIPS)[:4]
+    assert found.absent == ("recieved",)
+
+
+@pytest.mark.parametrize(
+    ("times", "absent", "spelled"),
+    [(0, (), ()), (1, ("remialer",), ()), (2, (), ("remialer",)), (3, (), ("remialer",))],
+)
+def test_what_could_not_be_counted_in_time_is_left_as_it_is(
+    times: int, absent: tuple[str, ...], spelled: tuple[str, ...]
+) -> None:
+    found = relaxed(Asked({"remailer": 50, "rain": 9}, times), "remialer rain")
+    assert (found.absent, found.spelled) == (absent, spelled)
+    assert bool(found.questions) is (times > 0)
+
+
+LETTERS_OF = "abcdefghijklmn"
+
+
+@pytest.mark.parametrize("count", [2, 12, 13, 14])
+def test_twelve_words_are_looked_for_together_the_rarest_of_more(count: int) -> None:
+    words = {f"word{letter}": 14 - n for n, letter in enumerate(LETTERS_OF[:count])}
+    (question,) = relaxed(Asked(words), " ".join(words)).questions
+    rarest = sorted(words, key=words.__getitem__)[:12]
+    assert {term.tokens[0] for term in question.terms} == {*rarest}
+    assert question.least == 1
+
+
+@pytest.mark.parametrize(("count", "is_asked"), [(12, True), (13, False)])
+def test_no_more_than_twelve_words_are_meant_strictly(count: int, *, is_asked: bool) -> None:
+    strict = [f'"word{letter}"' for letter in LETTERS_OF[:count]]
+    counts = {each.strip('"'): 5 for each in strict} | {"rain": 3, "wind": 4}
+    found = relaxed(Asked(counts), " ".join([*strict, "rain", "wind"]))
+    assert len(found.questions) == is_asked
+    if is_asked:
+        assert found.questions[0].least == 13
+        held = [term for term in found.questions[0].terms if term.quoted]
+        assert len(held) == 12
+
+
+@pytest.mark.parametrize("whole", [0, 1, 2, 3, 4])
+def test_three_hits_that_hold_all_words_are_enough(door: Door, whole: int) -> None:
+    texts = [f"zinc copper nickel {n}" for n in range(whole)] + ["zinc and copper"]
+    write(door.store, DIARY, "entries", [entry(f"n{n}", "", text) for n, text in enumerate(texts)])
+    reply = ask(door, "q=zinc%20copper%20nickel")
+    is_few = whole < 3
+    assert sorted(reply.keys) == [f"n{n}" for n in range(whole + is_few)]
+    told = reply.body["meta"].get("relaxed")
+    assert told == ({"words": 3, "exact_count": whole, "least": 1} if is_few and whole else told)
+    assert (told is None) is not is_few
+    assert ask(door, "q=zinc%20copper%20nickel&exact=true").keys == reply.keys[:whole]
+
+
+def test_where_nothing_more_is_found_nothing_is_said_of_it(door: Door) -> None:
+    write(door.store, DIARY, "entries", [entry("only", "", "zinc copper nickel")])
+    reply = ask(door, "q=zinc%20copper%20nickel")
+    assert (reply.keys, "relaxed" in reply.body["meta"]) == (["only"], False)
+    assert reply.body["meta"]["count"] == {"kind": "exact", "value": 1}
+
+
+@pytest.mark.parametrize("spelled", [2, 3])
+def test_no_further_question_is_asked_once_three_are_found(door: Door, spelled: int) -> None:
+    texts = ["a remailer chain"] * spelled + ["chain"]
+    write(door.store, DIARY, "entries", [entry(f"r{n}", "", text) for n, text in enumerate(texts)])
+    reply = ask(door, "q=remialer%20chain")
+    assert len(reply.keys) == (3 if spelled == 2 else spelled)
+    assert ("least" in reply.body["meta"]["relaxed"]) is (spelled == 2)

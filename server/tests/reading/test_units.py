@@ -12,6 +12,8 @@ from pdpp_kernel.errors import QueryTimeout
 from personal_server.domain.authority import ReadAuthority
 from personal_server.domain.declaration_document import parse_declaration
 from personal_server.enforcement.authority import read_authority
+from personal_server.enforcement.authorized_reads import units_plan
+from personal_server.enforcement.plans import AggregatePlan
 from personal_server.storage.ports.whole_store import RecordStore
 from server.tests.resource_server.door import Door
 from server.tests.resource_server.journal import (
@@ -247,3 +249,53 @@ def test_figures_over_accounts_that_measure_in_different_units_say_so() -> None:
     for connection_id, unit in ((DIARY, "kg"), (BANK, "lb")):
         one = door.get(f"{asked}&connection_id={connection_id}", authority)
         assert (warned(one), one.body["unit"]) == ([], unit)
+
+
+def test_groups_whose_units_could_not_be_told_in_time_have_none(
+    paid: Door, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def whole_only(*asked: Any) -> AggregatePlan:
+        if len(asked) > 3:
+            raise QueryTimeout("The read took too long.")
+        return units_plan(*asked)
+
+    asked = f"{PLACE}?metric=sum&field={AMOUNT}&group_by=volume_id"
+    units = [group.get("unit") for group in paid.get(asked, access()).body["groups"]]
+    assert sorted(units, key=str) == ["EUR", None]
+    monkeypatch.setattr("personal_server.reading.units.units_plan", whole_only)
+    reply = paid.get(asked, access())
+    assert warned(reply) == MIXED
+    assert [group.get("unit") for group in reply.body["groups"]] == [None, None]
+
+
+@pytest.mark.parametrize(("most", "is_told"), [(3, True), (2, False)])
+def test_groups_of_more_units_than_are_counted_have_none(
+    paid: Door, monkeypatch: pytest.MonkeyPatch, most: int, *, is_told: bool
+) -> None:
+    """A group might have a unit that is not told."""
+    monkeypatch.setattr("personal_server.enforcement.authorized_reads.MOST_UNITS", most)
+    asked = f"{PLACE}?metric=sum&field={AMOUNT}&group_by=volume_id"
+    groups = paid.get(asked, access()).body["groups"]
+    assert any("unit" in group for group in groups) is is_told
+
+
+def test_what_is_grouped_by_its_unit_needs_no_second_look(
+    paid: Door, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks: list[int] = []
+
+    def counted(*asked: Any) -> AggregatePlan:
+        looks.append(len(asked))
+        return units_plan(*asked)
+
+    monkeypatch.setattr("personal_server.reading.units.units_plan", counted)
+    for grouped, expected in (
+        ("currency", [3]),
+        ("volume_id", [3, 4]),
+        ("volume_id&filter[currency]=EUR", [3]),
+        ("volume_id&then_by=currency", [3]),
+    ):
+        looks.clear()
+        asked = f"{PLACE}?metric=sum&field={AMOUNT}&group_by={grouped}"
+        assert paid.get(asked, access()).status == 200
+        assert looks == expected

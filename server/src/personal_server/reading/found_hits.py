@@ -162,7 +162,9 @@ def _found(
     whole = sum(
         len(answer) for answer, asked in zip(answers, questions, strict=True) if asked.least is None
     )
-    if embedder is not None and plan.meaning is not None and wider.authors:
+    if wider.authors:
+        assert embedder is not None  # noqa: S101 (names are told apart where it is asked)
+        assert plan.meaning is not None  # noqa: S101 (the same)
         left = without_authors(embedder, plan.meaning, query.text, plan.words, wider.authors)
         plan = replace(plan, meaning=left)
     near = _nearest(snapshot, read, plan, whole)

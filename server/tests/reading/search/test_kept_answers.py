@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import islice
 from typing import Any
 
 import pytest
@@ -12,7 +13,8 @@ from personal_server.domain.authority import ReadAuthority
 from personal_server.enforcement.authorize import authorize_search
 from personal_server.enforcement.queries import SearchQuery
 from personal_server.reading import found_hits
-from personal_server.reading.found_hits import FoundHits, found_lately
+from personal_server.reading.found_hits import FoundHits, found_lately, hit_records
+from personal_server.storage.ports.snapshots import READ_DEADLINE_SECONDS
 from server.tests.reading.states import State
 from server.tests.resource_server.door import Door
 from server.tests.resource_server.journal import (
@@ -154,3 +156,93 @@ def test_a_source_that_was_left_out_of_all_is_no_answer(door: Door) -> None:
         found(door, search=search)
     assert caught.value.members["retry_after_seconds"] == 1
     assert found(door, client(), search=search).findings.searched_sources == 1
+
+
+def test_a_thousand_changes_are_looked_at_and_no_more(door: Door) -> None:
+    def looked(_: object) -> None:
+        raise LookupError
+
+    first = found(door)
+    with door.store.snapshot() as snapshot:
+        then = snapshot.horizon
+    with pytest.raises(LookupError):
+        found(door, changes=looked, horizon=then + 1_000)
+    assert found(door, changes=looked, horizon=then + 1_001) is not first
+    door.ports.recent.forget()
+    first = found(door)
+    for retained, is_looked_at in ((then, True), (then + 1, False)):
+        if is_looked_at:
+            with pytest.raises(LookupError):
+                found(door, changes=looked, horizon=then + 2, retained_from=retained)
+        else:
+            assert (
+                found(door, changes=looked, horizon=then + 2, retained_from=retained) is not first
+            )
+
+
+@pytest.mark.parametrize("count", [0, 1, 25, 26, 51])
+def test_records_of_hits_are_read_some_together_as_they_are_needed(door: Door, count: int) -> None:
+    sources = {source.order: source for source in ONE.sources}
+    (order,) = sources
+    asked: list[int] = []
+
+    def records(plans: Any) -> dict[Any, Any]:
+        asked.append(sum(len(plan.keys) for plan in plans))
+        return {}
+
+    places = [(*order, f"k{number}") for number in range(count)]
+    with door.store.snapshot() as snapshot:
+        state: Any = State(snapshot, records=records)
+        read = hit_records(state, sources, places)
+        assert list(islice(read, 1)) == [(place, None) for place in places[:1]]
+        assert asked == ([min(count, 25)] if count else [])
+        assert [place for place, _ in read] == places[1:]
+    assert sum(asked) == count
+    assert max(asked, default=0) <= 25
+    assert len(asked) == -(-count // 25)
+
+
+def test_a_place_of_a_source_that_is_not_read_has_no_record(door: Door) -> None:
+    sources = {source.order: source for source in ONE.sources}
+    places = [(LETTERS, "entries", "l1"), (DIARY, "entries", "e1"), (DIARY, "entries", "none")]
+    with door.store.snapshot() as snapshot:
+        found_rows = list(hit_records(snapshot, sources, places))
+    assert [place for place, _ in found_rows] == places
+    assert [row.key if row else None for _, row in found_rows] == [None, "e1", None]
+
+
+def test_behind_the_best_the_first_of_each_account_is_kept(
+    door: Door, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for account, count in ((DIARY, 4), (LETTERS, 3)):
+        held = [
+            {"id": f"n{n}", "body": "zinc " * (1 + n), "created_at": LATER} for n in range(count)
+        ]
+        write(door.store, account, "entries", held)
+
+    def ranked(kept: int) -> list[tuple[str, str]]:
+        monkeypatch.setattr(found_hits, "KEPT_HITS", kept)
+        hits = found(Door(door.store), client(), "zinc").ranked
+        return [(each.candidate.connection_id, each.candidate.key) for each in hits]
+
+    whole = ranked(1_000)
+    assert len(whole) == 7
+    for kept in range(1, 8):
+        rest = whole[kept:]
+        firsts = {account: next((e for e in rest if e[0] == account), None) for account, _ in rest}
+        assert ranked(kept) == whole[:kept] + [each for each in rest if each in firsts.values()]
+
+
+@pytest.mark.parametrize(("authority", "share"), [(ONE, 2 / 3), (client(), 1 / 3)])
+def test_sources_share_two_thirds_of_the_time_of_a_read(
+    door: Door, authority: ReadAuthority, share: float
+) -> None:
+    seconds: list[float] = []
+
+    def search(plan: Any) -> Any:
+        seconds.append(plan.seconds_each)
+        with door.store.snapshot() as snapshot:
+            return snapshot.search(plan)
+
+    found(door, authority, search=search)
+    assert seconds[0] == pytest.approx(READ_DEADLINE_SECONDS * share)

@@ -14,6 +14,7 @@ from personal_server.storage.ports.whole_store import RecordStore
 from server.tests.resource_server.door import Door, Reply
 from server.tests.resource_server.journal import (
     DIARY,
+    ENTRIES,
     LETTERS,
     client,
     furnished,
@@ -164,3 +165,12 @@ def test_a_search_by_words_needs_no_model_on_further_pages(door: Door) -> None:
     cursor = quote(first.body["next_cursor"])
     without = Door(door.store).get(f"/v1/search?q=rain&mode=words&cursor={cursor}", client())
     assert without.status == 200
+
+
+def test_what_is_gone_or_changed_by_now_is_not_meant_strictly(door: Door) -> None:
+    """Hits by meaning are read again to look at what is excluded, and at the conditions."""
+    target = "/v1/search?q=climate%20-heavy&mode=meaning&filter[title]=Snow&streams=entries"
+    assert [hit["id"] for hit in door.get(target, client()).data] == ["e2"]
+    write(door.store, DIARY, "entries", [ENTRIES[1] | {"body": "Heavy rain."}])
+    embed(door.store)
+    assert door.get(target, client()).data == []

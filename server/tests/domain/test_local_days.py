@@ -62,6 +62,17 @@ def test_a_clock_time_that_comes_twice_is_the_first_or_the_last(
     assert days.instant(text, last=True) == ns(last)
 
 
+@pytest.mark.parametrize(
+    ("text", "year"),
+    [("0001-06-01", 2), ("0002-01-02", 2), ("9998-12-30", 9998), ("9999-06-01", 9998)],
+)
+def test_at_the_ends_of_the_calendar_clocks_say_the_last_year_that_is_whole(
+    text: str, year: int
+) -> None:
+    told = local_days("Pacific/Apia").local(ns(f"{text}T00:00:00Z"))
+    assert told.year == year
+
+
 @pytest.mark.parametrize("text", ["2026-06-01", "12:00", "2026-06-31T12:00", "0001-01-01T00:00"])
 def test_what_is_no_clock_time_has_no_instant(text: str) -> None:
     assert local_days("Pacific/Apia").instant(text) is None
@@ -72,5 +83,7 @@ def test_days_at_the_ends_of_the_calendar_have_a_start() -> None:
     for text in ("0001-01-01", "9999-12-31"):
         number = ns(f"{text}T00:00:00Z") // DAY
         assert days.start(number) < days.start(number + 1)
+        assert days.day_of(days.start(number)) == number
+        assert days.day_from(days.start(number) + 1) == number + 1
     latest = days.local(ns("9999-12-31T23:59:59Z"))
     assert latest.astimezone(UTC) <= datetime.max.replace(tzinfo=UTC)

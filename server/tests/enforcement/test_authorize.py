@@ -10,7 +10,7 @@ from pdpp_kernel.aggregations import Metric
 from pdpp_kernel.criteria import GroupOrder, HitOrder, Order
 from pdpp_kernel.errors import PersonalServerError
 from pdpp_kernel.values import ValueKind
-from personal_server.domain.authority import ReadableSource, TimeConstraint
+from personal_server.domain.authority import ReadableSource, TimeConstraint, TokenKind
 from personal_server.enforcement.authorize import (
     authorize_aggregate,
     authorize_blob,
@@ -239,6 +239,14 @@ def test_an_aggregate_has_its_figure_words_and_order() -> None:
     assert plan.words is not None
     assert len(plan.conditions) == 1
     assert aggregate().plan.sort is None
+
+
+def test_an_aggregate_of_several_connections_of_a_package_may_go_across_them() -> None:
+    several = authority(mails(), mails(connection_id="cin_b"), kind=TokenKind.PACKAGE)
+    with pytest.raises(PersonalServerError) as caught:
+        authorize_aggregate(several, AggregateQuery("mails", "count"))
+    assert caught.value.code == "ambiguous_connection"
+    assert caught.value.members["recovery"] == {"across": "connections"}
 
 
 def test_an_aggregate_across_connections_leaves_out_who_cannot_take_part() -> None:

@@ -4,6 +4,11 @@ from typing import Any
 
 import pytest
 
+from pdpp_kernel.criteria import Condition
+from pdpp_kernel.operators import Operator
+from personal_server.domain.authority import TimeConstraint
+from personal_server.enforcement.bounds import bound_warnings
+from server.tests.enforcement.mailbox import TEXT, mails, notes
 from server.tests.resource_server.door import Door
 from server.tests.resource_server.journal import BANK, client, furnished, package, stream_grant
 from server.tests.resource_server.journal import grant as one_grant
@@ -76,3 +81,62 @@ def test_sources_that_are_limited_differently_are_named_by_stream(door: Door) ->
         one_grant(stream_grant(instance_ids=(BANK,), until=SINCE), grant_id="grt_2", key="banking"),
     )
     assert limits(door, "/v1/timeline", both) == [{"streams": ["entries"]}]
+
+
+INBOX = Condition("folder", TEXT, Operator.IN, "in", ("out", "sent"))
+HIDDEN = Condition("sender", TEXT, Operator.EQ, "secret")
+WINDOW = TimeConstraint("sent_at", 1, 2, "2026-01-01", "2026-02-01")
+
+
+@pytest.mark.parametrize(
+    ("limited", "said"),
+    [
+        ({"time_constraint": WINDOW}, {"'sent_at'", "2026-01-01", "2026-02-01"}),
+        (
+            {"time_constraint": TimeConstraint("sent_at", 1, since="2026-01-01")},
+            {"'sent_at'", "2026-01-01"},
+        ),
+        ({"resources": frozenset("abcde")}, {"5"}),
+        ({"only": (INBOX,)}, {"3", "'folder'"}),
+        ({"only": (HIDDEN,)}, set[str]()),
+        (
+            {"time_constraint": WINDOW, "resources": frozenset("abcde"), "only": (INBOX, HIDDEN)},
+            {"'sent_at'", "2026-01-01", "2026-02-01", "5", "3", "'folder'"},
+        ),
+    ],
+)
+def test_a_limit_is_said_with_its_names_and_numbers_and_nothing_else(
+    limited: dict[str, Any], said: set[str]
+) -> None:
+    every = {"'sent_at'", "2026-01-01", "2026-02-01", "5", "3", "'folder'"}
+    source = mails("id", "folder", "sent_at", **limited)
+    (warning,) = bound_warnings([(source, ())])
+    words = set(warning.message.replace(",", " ").replace(".", " ").split())
+    assert words & every == said
+    assert words.isdisjoint({"None", "secret", "'sender'"})
+    assert (warning.connection_id, warning.display_name) == ("cin_a", "Home")
+    (elsewhere,) = bound_warnings([(source, ()), (notes(), ())])
+    detail: Any = elsewhere.detail
+    assert detail["streams"] == ["mails"]
+    assert "mails" in elsewhere.message
+    assert "mails" not in warning.message
+
+
+def test_a_limit_of_several_connections_is_of_none_of_them() -> None:
+    chosen = {"resources": frozenset({"a"})}
+    parts = [(mails(**chosen), ()), (mails(connection_id="cin_b", **chosen), ())]
+    (warning,) = bound_warnings(parts)
+    assert (warning.connection_id, warning.display_name) == (None, None)
+    assert warning.detail == {"time_constraint": None, "resource_count": 1}
+    assert bound_warnings([(mails(), ()), (notes(), ())]) == ()
+
+
+def test_a_dozen_streams_are_named() -> None:
+    parts: list[Any] = []
+    for number in range(13):
+        source = mails(resources=frozenset(map(str, range(number // 12 + 1))))
+        object.__setattr__(source, "stream", f"s{number:02}")
+        parts.append((source, ()))
+    (warning,) = bound_warnings(parts)
+    detail: Any = warning.detail
+    assert detail == {"streams": [f"s{number:02}" for number in range(12)]}

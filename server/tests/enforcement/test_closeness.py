@@ -107,6 +107,13 @@ def test_what_somebody_said_can_be_folded_without_the_names_of_who() -> None:
 
 def test_only_the_beginning_of_a_long_text_is_looked_at() -> None:
     assert gaps("w " * 10_000 + "heat pump") == (0,)
+    assert gaps("w " * 9_995 + "heat pump") == (1,)
+    assert gaps("w " * 9_995 + " heat pump") == (1,)  # of 20,000 characters, and of one more
+    assert gaps("w " * 9_995 + "  heat pump") == (0,)
+    # 64 places of a word, and one more
+    assert gaps("heat pump " + "heat and so on and so on and so on " * 70) == (1,)
+    assert gaps(" and so on and so on and so on ".join(["heat"] * 63) + " heat pump") == (1,)
+    assert gaps(" and so on and so on and so on ".join(["heat"] * 64) + " heat pump") == (2,)
 
 
 def words(count: int, *others: str) -> str:
@@ -143,6 +150,11 @@ def letters(same: int, *others: int) -> str:
         (letters(84, 16), letters(84), False),
         (letters(85, 7, 0), letters(85, 0, 8), True),
         (letters(85, 8, 0), letters(85, 0, 8), False),
+        ("ada joined", "ada joined the group", False),
+        ("a b c d", "b c d", True),
+        ("b c d", "a b c d", True),
+        ("ada left room 4", "bob left room 4", True),
+        ("ada 4 joined the group", "ada 5 joined the group", False),
         ("ada " * 9 + "x y " * 13, "bob " + "x y " * 13, False),
         ("ada " * 8 + "x y " * 12, "bob " + "x y " * 12, True),
     ],

@@ -9,8 +9,9 @@ from pdpp_kernel.source_declaration import SourceDeclaration
 from personal_server.domain.authority import ReadAuthority, SourceId, TimeConstraint
 from personal_server.domain.connection import Connection, ConnectionStatus
 from personal_server.domain.declaration_document import parse_declaration
-from personal_server.domain.grant import ACTIVE, Grant, StreamGrant
-from personal_server.enforcement.authority import read_authority
+from personal_server.domain.grant import ACTIVE, ContentLimit, Grant, StreamGrant
+from personal_server.enforcement.authority import content_conditions, read_authority
+from server.tests.enforcement.mailbox import MAILS
 from server.tests.resource_server.journal import (
     CONNECTIONS,
     DIARY,
@@ -207,3 +208,28 @@ def test_persons_are_made_of_what_the_same_authority_reads_and_that_tells_of_som
         "cin_p": {(DIARY, "entries"), (LETTERS, "entries")},
     }
     assert made_of("id", "title")["cin_p"] == set()
+
+
+@pytest.mark.parametrize(
+    ("limits", "conditions"),
+    [
+        ((), []),
+        ((ContentLimit("folder", ("in",)),), [("folder", "eq", ("in",), False)]),
+        ((ContentLimit("folder", ("in", "out")),), [("folder", "in", ("in", "out"), False)]),
+        ((ContentLimit("receiver", ("A@b",)),), [("receiver", "eq", ("A@b",), True)]),
+        ((ContentLimit("folder", ("in",)), ContentLimit("unread", (1,))), None),
+        ((ContentLimit("folder", ("in", 7)),), None),
+        ((ContentLimit("tags", ("in",)),), None),
+        ((ContentLimit("subject", ("in",)),), None),
+        ((ContentLimit("gone", ("in",)),), None),
+    ],
+)
+def test_a_limit_holds_where_its_field_and_all_its_values_can_be_compared(
+    limits: tuple[ContentLimit, ...], conditions: object
+) -> None:
+    grouped = replace(MAILS.aggregations, group_by=("thread", "folder", "unread"))
+    found = content_conditions(limits, replace(MAILS, aggregations=grouped))
+    told = None
+    if found is not None:
+        told = [(each.field, each.operator.value, each.values, each.caseless) for each in found]
+    assert told == conditions

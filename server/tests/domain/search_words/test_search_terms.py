@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pdpp_kernel.criteria import NamedPiece, Term
-from personal_server.domain.search_words import parse_words
+from personal_server.domain.search_words import parse_words, text_without, value_term
 
 
 def word(token: str) -> Term:
@@ -71,6 +71,16 @@ def test_search_text_becomes_terms(text: str, terms: list[Term]) -> None:
             [named(Term(("from", "red", "coat"), quoted=True), "from", "red coat", quoted=True)],
         ),
         ('rain from:"red coat"', []),
+        ('rain a-"wind"', []),
+        ('rain "snow"-"wind"', []),
+        ('rain "snow"-from:"wind"', []),
+        ('rain - "wind"', []),
+        ('rain\n-"wind"', [Term(("wind",))]),
+        ("rain -", []),
+        ("rain --", []),
+        ("rain -\u00e9t\u00e9", [word("ete")]),
+        ("rain -*", []),
+        ("rain -from:ada", [named(Term(("from", "ada")), "from", "ada")]),
     ],
 )
 def test_a_minus_before_a_word_leaves_it_out(text: str, excluded: list[Term]) -> None:
@@ -103,6 +113,68 @@ def test_no_text_is_a_syntax_error(text: str) -> None:
 def test_a_name_and_a_colon_stay_words_until_a_source_knows_the_name(text: str, term: Term) -> None:
     assert parse_words(text).terms == (term,)
     assert parse_words(f"rain -{text}").excluded in ((term,), ())
+
+
+@pytest.mark.parametrize(
+    ("text", "terms"),
+    [
+        ("rain OR OR wind", [word("rain"), word("wind")]),
+        ("rain OR wind OR snow", [either(word("rain"), word("wind"), word("snow"))]),
+        (
+            "rain OR wind snow OR hail",
+            [either(word("rain"), word("wind")), either(word("snow"), word("hail"))],
+        ),
+        ("-rain OR wind", [word("wind")]),
+        ("rain OR rain", [word("rain")]),
+        ("rain wind rain", [word("rain"), word("wind")]),
+        ('rain "OR" wind', [word("rain"), Term(("or",)), word("wind")]),
+    ],
+)
+def test_or_joins_two_words_that_it_stands_between(text: str, terms: list[Term]) -> None:
+    assert list(parse_words(text).terms) == terms
+
+
+@pytest.mark.parametrize(
+    ("piece", "term", "is_quoted"),
+    [
+        (NamedPiece("from", "Ada"), word("ada"), True),
+        (NamedPiece("from", "Ada L."), Term(("ada", "l")), True),
+        (NamedPiece("from", "ad*"), Term(("ad",), prefix=True), True),
+        (NamedPiece("from", "Ada L.", quoted=True), Term(("ada", "l")), True),
+        (NamedPiece("from", "a:b"), Term(("a", "b")), True),
+    ],
+)
+def test_what_a_name_asks_for_is_meant_as_much_as_a_quoted_word(
+    piece: NamedPiece, term: Term, *, is_quoted: bool
+) -> None:
+    found = value_term(piece)
+    assert (found, found.quoted, found.named) == (term, is_quoted, None)
+
+
+def test_a_text_loses_the_words_that_are_left_out() -> None:
+    left_out = frozenset({word("rain"), Term(("wi",), prefix=True)})
+    assert text_without("heavy Rain, wi* and wind (rain)", left_out) == "heavy and wind"
+    assert text_without(" a  b ", frozenset()) == "a b"
+
+
+@pytest.mark.parametrize(
+    ("written", "literal"),
+    [
+        ("C++", "C++"),
+        ("c+", "c+"),
+        ("C#.", "C#"),
+        ("(.NET)", ".NET"),
+        (".x", ""),
+        ("a.b", ""),
+        ("C+++", ""),
+        ("#c", ""),
+        ("5+", "5+"),
+    ],
+)
+def test_signs_that_are_part_of_a_name_are_meant_too(written: str, literal: str) -> None:
+    (term,) = parse_words(written).terms
+    assert term.literal == literal
+    assert term.quoted is bool(literal)
 
 
 @pytest.mark.parametrize(

@@ -192,21 +192,27 @@ class Owner:
         self.driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", element)
         element.click()
 
+    def leave_by(self, element: WebElement) -> None:
+        """Press what leads to another page, and wait for that: a click does not always."""
+        before = self.find("html")
+        self.press(element)
+        WebDriverWait(self.driver, SECONDS).until(left(before))
+
     def decide(self, action: str) -> None:
         """Press Allow, Update preview or Deny."""
-        self.press(self.find(f'.decide-bar button[value="{action}"]'))
+        self.press(self.decision(action))
+
+    def decision(self, action: str) -> WebElement:
+        """The button that is named so in the form."""
+        return self.find(f'.decide-bar button[value="{action}"]')
 
     def allow(self) -> None:
         """Press Allow, and wait for what comes of it."""
-        before = self.find("html")
-        self.decide("approve")
-        WebDriverWait(self.driver, SECONDS).until(left(before))
+        self.leave_by(self.decision("approve"))
 
     def preview(self) -> None:
         """Press Update preview, and wait for the page that comes of it."""
-        before = self.find("html")
-        self.decide("preview")
-        WebDriverWait(self.driver, SECONDS).until(left(before))
+        self.leave_by(self.decision("preview"))
 
     def figure(self) -> int:
         """How many records the app would get, as the consent page tells."""

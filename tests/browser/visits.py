@@ -127,7 +127,7 @@ def _change_after_preview(owner: Owner) -> None:
     owner.press(owner.find("details.narrow-box > summary"))
     body = owner.find('input[name="field.0.messages"][value="body"]')
     owner.driver.execute_script("arguments[0].checked = false", body)  # and was not counted yet
-    owner.decide("approve")
+    owner.allow()
 
 
 def limit_to_senders(owner: Owner) -> None:
@@ -157,18 +157,18 @@ def _come_too_late(owner: Owner) -> None:
 
 def _allow_a_device(owner: Owner) -> None:
     open_request(owner, mail_wanted(), flow="device", redirect_uri=None)
-    owner.decide("approve")
+    owner.allow()
 
 
 def _type_a_wrong_code(owner: Owner) -> None:
     owner.open(f"{owner.site.origin}/device?user_code=BBBB-CCCC")
-    owner.find("button.primary").click()
+    owner.leave_by(owner.find("button.primary"))
 
 
 def _merge_accounts(owner: Owner) -> None:
     owner.open(f"{_another_mailbox(owner)}/merge?other={HOME}")
     owner.press(owner.find('input[name="confirm"]'))
-    owner.press(owner.find("button.danger"))
+    owner.leave_by(owner.find("button.danger"))
 
 
 def _another_mailbox(owner: Owner) -> str:
@@ -185,7 +185,7 @@ def _erase_an_account(owner: Owner) -> None:
     owner.open(_another_mailbox(owner))
     owner.press(owner.find("details:has(input[name=confirm]) > summary"))
     owner.press(owner.find('input[name="confirm"]'))
-    owner.press(owner.find("button.danger"))
+    owner.leave_by(owner.find("button.danger"))
 
 
 def _change(site: Site, held_id: str) -> str:

@@ -33,3 +33,10 @@ def test_what_is_denied_of_a_field_leaves_out_what_has_none_and_the_answer_says_
 def test_a_record_may_lack_what_is_not_required_though_it_is_never_null(door: Door) -> None:
     assert told(door, f"{LIST}?{LACKED}") == ["pinned"]
     assert told(door, f"{LIST}?{REQUIRED}") == []
+
+
+def test_it_is_said_with_the_first_records_alone(door: Door) -> None:
+    assert told(door, f"{LIST}?{DENIED}&filter[id]=nobody") == []
+    first = door.get(f"{LIST}?{DENIED}&limit=1", client())
+    assert first.warnings == ["without_value"]
+    assert told(door, f"{LIST}?{DENIED}&limit=1&cursor={first.body['next_cursor']}") == []

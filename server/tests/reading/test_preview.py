@@ -56,6 +56,7 @@ def test_counts_and_spans_are_those_of_the_records(house: Household) -> None:
         (HOME, "messages"): 40,
         (WORK, "messages"): 12,
     }
+    assert not any(evidence.at_least for evidence in found.values())
     home = found[HOME, "messages"]
     assert (home.earliest, home.latest) == ("2026-05-07T11:06:40.000Z", "2026-11-18T11:06:40.000Z")
     assert home.synced_at_ns == house.clock.now_ns - 86_400 * 10**9

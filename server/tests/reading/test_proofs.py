@@ -171,6 +171,21 @@ def test_what_is_no_signed_object_is_refused(bench: Bench, text: str) -> None:
     assert bench.reason(SentProof((text,), "GET", URL)) == "form"
 
 
+@pytest.mark.parametrize("kind", ["ES256", "Ed25519"])
+@pytest.mark.parametrize("value", [None, 1, 1.5, True, "", "é", "AA", [], {}, ["AA"], "A" * 5_000])
+def test_a_key_whose_members_are_none_of_a_key_is_refused(
+    bench: Bench, kind: str, value: object
+) -> None:
+    if kind == "Ed25519":
+        bench.holder = Holder(jwk.OKPKey.generate_key("Ed25519"), "Ed25519")
+    for name in ("x", "y") if kind == "ES256" else ("x",):
+        public = {**bench.holder.key.as_dict(private=False), name: value}
+        expected = "form" if isinstance(value, str) and len(value) > 4_096 else "jwk"
+        assert bench.reason(bench.sent(header={"jwk": public})) == expected
+        left = {key: held for key, held in public.items() if key != name}
+        assert bench.reason(bench.sent(header={"jwk": left})) == "jwk"
+
+
 def of_length(bench: Bench, length: int) -> SentProof:
     """A good proof of so many characters; what header and claims hold grows by four for three."""
     shortest = len(bench.sent(header={"kid": ""}, note="").texts[0])

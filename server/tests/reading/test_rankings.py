@@ -53,6 +53,14 @@ def test_those_used_last_stay_when_many_holders_search() -> None:
     assert rankings.find("grant:0", "rain", "d") is None
 
 
+def test_as_many_are_kept_as_the_bound_in_all() -> None:
+    rankings = Rankings()
+    for number in range(KEPT_IN_ALL + 1):
+        rankings.keep(f"grant:{number}", "rain", "d", Ranking(HITS))
+    kept = [n for n in range(KEPT_IN_ALL + 1) if rankings.find(f"grant:{n}", "rain", "d")]
+    assert kept == list(range(1, KEPT_IN_ALL + 1))
+
+
 def test_a_digest_tells_records_and_their_order() -> None:
     assert ranking_digest(HITS) != ranking_digest(HITS[::-1])
     assert ranking_digest(HITS) != ranking_digest(HITS[:1])

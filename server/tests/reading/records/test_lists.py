@@ -299,3 +299,23 @@ def test_a_range_says_of_which_time_it_is_where_records_tell_two(door: Door) -> 
     assert said(both, "since=2026-02-01") == said(both, "until=2026-02-01") == "created_at"
     assert said(both, "limit=1") is None
     assert said(("id", "created_at"), "since=2026-02-01") is None
+
+
+@pytest.mark.parametrize(
+    ("figures", "fields", "counts"),
+    [
+        ("", ("id", "word_count"), {DIARY: 1}),
+        ("&count=exact", ("id", "word_count", "title", "pinned"), {DIARY: 1, LETTERS: 0}),
+        ("&window=exact", ("id", "word_count", "title", "pinned"), {DIARY: 1, LETTERS: 0}),
+    ],
+)
+def test_a_figure_is_read_from_the_fields_that_conditions_name_of_every_account(
+    door: Door, figures: str, fields: tuple[str, ...], counts: dict[str, int]
+) -> None:
+    asked = f"{LIST}?fields=word_count&filter[title]=Snow&filter[pinned]=false{figures}"
+    reply = door.get(asked, client())
+    assert reply.status == 200, reply.text
+    told = {each.source.connection_id: each for each in reply.disclosed}
+    assert {account: each.record_count for account, each in told.items()} == counts
+    assert {frozenset(each.fields) for each in told.values()} == {frozenset(fields)}
+    assert told[DIARY].keys == ("e2",)

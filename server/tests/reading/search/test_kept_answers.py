@@ -246,3 +246,24 @@ def test_sources_share_two_thirds_of_the_time_of_a_read(
 
     found(door, authority, search=search)
     assert seconds[0] == pytest.approx(READ_DEADLINE_SECONDS * share)
+
+
+@pytest.mark.parametrize("looked_at", [1, 4])
+def test_what_is_older_than_the_newest_matches_is_found_by_the_phrase(
+    door: Door, monkeypatch: pytest.MonkeyPatch, looked_at: int
+) -> None:
+    apart = [{"id": f"n{n}", "body": "wind and rain", "created_at": LATER} for n in range(5)]
+    beside = {"id": "beside", "body": "wind rain", "created_at": "2025-01-01T00:00:00Z"}
+    write(door.store, DIARY, "entries", [*apart, beside])
+    monkeypatch.setattr(found_hits, "LOOKED_AT_HITS", looked_at)
+
+    def search(plan: Any) -> Any:
+        with door.store.snapshot() as snapshot:
+            whole = snapshot.search(plan)
+        newest = [each for each in whole.candidates if each.key != "beside"]
+        return whole if len(plan.words.terms) == 1 else replace(whole, candidates=newest)
+
+    hits = found(Door(door.store), text="wind rain", search=search).ranked
+    # each of the two words is where the phrase is
+    assert (hits[0].candidate.key, hits[0].candidate.occurrences) == ("beside", (1, 1))
+    assert sorted(each.candidate.key for each in hits[1:]) == ["e1", *(f"n{n}" for n in range(5))]

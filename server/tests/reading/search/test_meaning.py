@@ -174,3 +174,20 @@ def test_what_is_gone_or_changed_by_now_is_not_meant_strictly(door: Door) -> Non
     write(door.store, DIARY, "entries", [ENTRIES[1] | {"body": "Heavy rain."}])
     embed(door.store)
     assert door.get(target, client()).data == []
+
+
+@pytest.mark.parametrize("mode", ["meaning", "hybrid"])
+def test_further_pages_say_of_the_whole_search_what_the_first_one_said(
+    door: Door, mode: str
+) -> None:
+    storm = {"id": "n1", "body": "Storms.", "created_at": "2026-05-01T10:00:00Z"}
+    write(door.store, LETTERS, "entries", [storm])
+    first = ask(door, "rain", mode, limit="1")
+    assert (recall(first)["unembedded_record_count"], first.body["has_more"]) == (1, True)
+    for forgotten in (False, True):
+        if forgotten:
+            door.ports.rankings.forget()
+        cursor = quote(first.body["next_cursor"])
+        second = door.get(f"/v1/search?q=rain&mode={mode}&cursor={cursor}", client())
+        assert recall(second) == recall(first)
+        assert second.body["meta"]["count"] == first.body["meta"]["count"]

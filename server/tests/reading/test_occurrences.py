@@ -5,6 +5,8 @@ from __future__ import annotations
 import copy
 from typing import Any
 
+import pytest
+
 from personal_server.domain.declaration_document import parse_declaration
 from server.tests.resource_server.door import Door
 from server.tests.resource_server.journal import (
@@ -127,3 +129,28 @@ def test_what_has_no_time_that_is_seen_is_one_with_nothing() -> None:
         ("e9", None),
         ("s9", None),
     ]
+
+
+IN_RANGE = "filter[created_at][gte]=2026-01-01T00:00:00Z"
+
+
+@pytest.mark.parametrize(
+    ("read", "is_told"),
+    [
+        (f"streams/entries/records?{IN_RANGE}", True),
+        ("streams/entries/records?since=2026-01-01", True),
+        ("streams/entries/records?limit=2", False),
+        ("streams/entries/records?filter[title]=e1", False),
+        (f"streams/entries/aggregate?metric=count&{IN_RANGE}", True),
+        ("streams/entries/aggregate?metric=count", False),
+        ("search?q=e1&streams=entries&since=2026-01-01", True),
+        ("search?q=e1&streams=entries&since=2026-01-01&sort=newest", True),
+        ("search?q=e1&streams=entries", False),
+        ("search?q=e1&streams=entries&sort=newest", False),
+    ],
+)
+def test_each_read_in_a_range_says_that_what_repeats_has_other_times(
+    read: str, *, is_told: bool
+) -> None:
+    door, reader = door_and_reader()
+    assert ("first_times_only" in door.get(f"/v1/{read}", reader).warnings) is is_told

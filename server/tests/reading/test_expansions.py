@@ -66,3 +66,27 @@ def test_without_the_related_stream_a_list_is_empty_and_one_record_none(door: Do
     found = [each["expanded"] for each in reply.data if each["connection_id"] == LETTERS]
     nothing: dict[str, object] = {"object": "list", "data": [], "has_more": False}
     assert found == [{"volume": None, "attachments": nothing}] * 2
+
+
+def test_related_records_are_logged_with_those_that_are_shown(door: Door) -> None:
+    attached = stream_grant("attachments", fields=("id", "entry_id"))
+    authority = client(stream_grant(), stream_grant("volumes", (DIARY,)), attached)
+    asked = f"{LIST}?expand=volume,attachments&connection_id={DIARY}&order=asc"
+
+    def told(limit: int) -> dict[str, tuple[int, tuple[str, ...], tuple[str, ...]]]:
+        reply = door.get(f"{asked}&limit={limit}", authority)
+        return {
+            each.source.stream: (each.record_count, each.keys, each.fields)
+            for each in reply.disclosed
+            if each.source.stream != "entries"
+        }
+
+    attachments = tuple(sorted(f"a{number}" for number in range(1, 13))[:10])
+    first = {
+        "volumes": (1, ("v1",), ("id", "name")),
+        "attachments": (10, attachments, ("id", "entry_id")),
+    }
+    assert told(1) == first
+    assert told(3) == {**first, "volumes": (2, ("v1", "v1"), ("id", "name"))}
+    latest = door.get(f"{LIST}?expand=attachments&connection_id={DIARY}&limit=1", authority)
+    assert [each.source.stream for each in latest.disclosed] == ["entries"]

@@ -9,12 +9,14 @@ from urllib.parse import quote
 import pytest
 
 from pdpp_kernel.vectors import Passage
+from personal_server.enforcement.queries import SearchMode, SearchQuery
 from personal_server.reading import found_hits
+from personal_server.reading.search import search
 from personal_server.storage.ports.whole_store import RecordStore
+from server.tests.reading.states import State
 from server.tests.resource_server.door import Door, Reply
 from server.tests.resource_server.journal import (
     DIARY,
-    ENTRIES,
     LETTERS,
     client,
     furnished,
@@ -167,13 +169,22 @@ def test_a_search_by_words_needs_no_model_on_further_pages(door: Door) -> None:
     assert without.status == 200
 
 
-def test_what_is_gone_or_changed_by_now_is_not_meant_strictly(door: Door) -> None:
-    """Hits by meaning are read again to look at what is excluded, and at the conditions."""
-    target = "/v1/search?q=climate%20-heavy&mode=meaning&filter[title]=Snow&streams=entries"
-    assert [hit["id"] for hit in door.get(target, client()).data] == ["e2"]
-    write(door.store, DIARY, "entries", [ENTRIES[1] | {"body": "Heavy rain."}])
-    embed(door.store)
-    assert door.get(target, client()).data == []
+@pytest.mark.parametrize(("text", "count"), [("climate", 2), ("climate -heavy", 0)])
+def test_what_is_gone_when_it_is_looked_at_strictly_is_no_hit(
+    door: Door, text: str, count: int
+) -> None:
+    """Hits by meaning are read where something is excluded, and counted unread where nothing is."""
+
+    def records(_: object) -> dict[object, object]:
+        return {}
+
+    query = SearchQuery(text, mode=SearchMode.MEANING)
+    with door.store.snapshot() as snapshot:
+        state: Any = State(snapshot, records=records)
+        found = search(door.ports, state, client(), query)
+    assert found.data == []
+    assert found.count is not None
+    assert found.count.value == count
 
 
 @pytest.mark.parametrize("mode", ["meaning", "hybrid"])

@@ -86,6 +86,24 @@ def test_the_best_is_clear_by_its_mistake_and_how_often_it_occurs(
 
 
 @pytest.mark.parametrize(
+    ("counts", "is_clear"),
+    [
+        ({"wintre": 3, "wintter": 2}, True),  # 10.3 and 6
+        ({"wintre": 2, "wintter": 2}, False),  # 8 and 6
+        ({"wintre": 1, "wintaer": 2}, False),  # 4 and 4
+        ({"wintter": 2, "wintre": 1}, True),  # 6 and 4
+        ({"wintaer": 2, "wintter": 1}, False),  # 4 and 3
+    ],
+)
+def test_how_often_it_occurs_counts_by_its_logarithm(
+    counts: dict[str, int], *, is_clear: bool
+) -> None:
+    found = likeliest("winter", counts)
+    assert found.words == (*counts,) or not is_clear
+    assert found.is_clear is is_clear
+
+
+@pytest.mark.parametrize(
     ("near", "is_slip"),
     [
         ("wintre", True),

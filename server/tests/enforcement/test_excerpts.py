@@ -260,6 +260,7 @@ def test_an_excerpt_begins_a_little_before_its_match(
     shown = render_excerpt(found)
     assert (shown.start_chars, shown.end_chars) == excerpt
     assert shown.match_ranges == [(begin, begin + 4)]
+    assert shown.truncated is (excerpt != (0, length))
     start, end = snippet
     marked = f"{text[start:begin]}<mark>rain</mark>{text[begin + 4 : end]}"
     before, after = "…" if start else "", "…" if end < length else ""
@@ -281,6 +282,26 @@ def test_an_excerpt_is_cut_at_blanks(text: str, excerpt: tuple[int, int]) -> Non
     shown = render_excerpt(found)
     start, end = shown.start_chars, shown.end_chars
     assert (start, end) == excerpt
+
+
+@pytest.mark.parametrize(
+    ("places", "start"),
+    [
+        ((300, 1_000), 260),  # of two that tell as much the first
+        ((300, 1_000, 1_100), 960),
+        ((300, 1_000, 1_156), 960),  # which ends where the excerpt does
+        ((300, 1_000, 1_157), 260),
+    ],
+)
+def test_an_excerpt_stands_where_most_matches_are_whole(
+    places: tuple[int, ...], start: int
+) -> None:
+    text = "\n" * 2_000
+    for place in places:
+        text = f"{text[:place]}rain{text[place + 4 :]}"
+    found = matches(text, '"rain"')
+    assert found is not None
+    assert render_excerpt(found).start_chars == start
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,13 @@ from pdpp_kernel.errors import InvalidFilter, InvalidSort, PersonalServerError
 from pdpp_kernel.operators import Operator
 from pdpp_kernel.values import DAY_NANOSECONDS, ValueKind, instant_ns
 from personal_server.enforcement.conditions import conditions_on
-from personal_server.enforcement.fields import order_of, shown_fields
+from personal_server.enforcement.fields import (
+    check_cut,
+    granted_here,
+    near,
+    order_of,
+    shown_fields,
+)
 from personal_server.enforcement.filter_texts import FilterText
 from personal_server.enforcement.queries import FieldSelection
 from server.tests.enforcement.mailbox import mails
@@ -179,3 +185,30 @@ def test_a_sort_that_contradicts_itself_or_is_not_declared_is_refused(
     with pytest.raises(InvalidSort) as caught:
         order_of((mails(),), sort, order)
     assert caught.value.members["allowed_values"] == allowed
+
+
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [
+        ("subjekt", ["subject"]),
+        ("zzz", None),
+        ("name_0", [f"name_{number}" for number in (0, 9, 8, 7, 6)]),
+        ("x" * 128 + "y" * 200, ["x" * 128]),
+    ],
+)
+def test_at_most_five_near_names_are_suggested(name: str, found: list[str] | None) -> None:
+    names = ["subject", "x" * 128, *(f"name_{number}" for number in range(10))]
+    assert near(name, names) == found
+
+
+def test_a_dozen_granted_names_are_told() -> None:
+    names = [f"n{number:02}" for number in range(13)]
+    assert granted_here("zzz", names) == {"allowed_values": names[:12], "suggestions": None}
+
+
+def test_a_view_and_fields_exclude_each_other() -> None:
+    for cut in (FieldSelection(), FieldSelection(("id",)), FieldSelection(view="short")):
+        check_cut(cut)
+    with pytest.raises(PersonalServerError) as caught:
+        check_cut(FieldSelection(("id",), "short"))
+    assert (caught.value.code, caught.value.param) == ("invalid_request", "view")

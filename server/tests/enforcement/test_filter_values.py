@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import pytest
 
 from pdpp_kernel.criteria import Condition
+from pdpp_kernel.declaration import Property
 from pdpp_kernel.errors import InvalidFilter
 from pdpp_kernel.texts import CatalogueText
 from pdpp_kernel.values import DAY_NANOSECONDS, Comparable, ValueKind
@@ -17,6 +19,7 @@ from personal_server.enforcement.filter_values import (
     condition_on,
     parsed_value,
 )
+from server.tests.enforcement.mailbox import MAILS, mails
 from server.tests.resource_server.journal import client
 
 HOUR = 3_600 * 10**9
@@ -130,6 +133,17 @@ def test_an_operator_that_is_not_taken_is_answered_with_those_that_are() -> None
     with pytest.raises(InvalidFilter) as caught:
         on("word_count", "lt", "7")
     assert caught.value.members["allowed_values"] == ["gte", "lte", "in", "ne", "exists"]
+
+
+def test_a_list_and_an_object_are_refused_by_the_name_of_the_field() -> None:
+    for schema in ({"items": {"type": "string"}}, {}):
+        tags = Property("tags", schema, None)
+        declared = replace(MAILS, properties={**MAILS.properties, "tags": tags})
+        source = replace(mails(), declared=declared)
+        with pytest.raises(InvalidFilter) as caught:
+            condition_on((source,), FilterText("tags", None, "a"))
+        assert isinstance(caught.value.text, CatalogueText)
+        assert caught.value.text.values == {"field": "tags"}
 
 
 def test_a_declared_range_takes_a_value_of_its_field() -> None:

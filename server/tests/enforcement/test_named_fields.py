@@ -120,6 +120,15 @@ def test_quotation_marks_of_a_single_piece_stay() -> None:
     assert quoted.quoted
     (either,) = terms('subject:"heavy snow" OR rain')
     assert either.quoted
+    (named,) = terms("subject:snow")
+    assert named.quoted
+    (joined,) = terms("subject:snow OR rain")
+    assert not joined.quoted
+
+
+def test_alternatives_are_words_and_no_condition_of_a_field() -> None:
+    assert conditions_in(parse_words("rain folder:in"), MAILS, ALL) != ()
+    assert conditions_in(parse_words("rain folder:in OR folder:out"), MAILS, ALL) == ()
 
 
 def test_plain_words_stay_as_they_are() -> None:

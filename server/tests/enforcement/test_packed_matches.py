@@ -79,6 +79,13 @@ def test_behind_the_best_stands_the_first_of_each_connection() -> None:
     assert unpacked(columns, 300) == listed
 
 
+def test_what_is_in_columns_stays_there() -> None:
+    columns = packed(candidates(1))
+    assert PackedCandidates.of(columns, len(FREQUENCIES)) is columns
+    again = PackedCandidates.joined([columns], len(FREQUENCIES))
+    assert list(again) == list(columns)
+
+
 def test_an_index_tells_the_occurrences_of_a_source_with_blanks_between() -> None:
     made = PackedCandidates.of_source(("c", "s"), ["a", "b"], ["1 2", "3 0"], word([1, 2]), [7, 8])
     assert list(made) == [

@@ -23,9 +23,12 @@ def record(data: Mapping[str, object], **members: object) -> Record:
         record_id="r1",
         stream="notes",
         data=raw_json(data),
-        connection_id="cin_abc",
         connector_key="journal",
-        **{"emitted_at": "2026-01-01T00:00:00.000Z", **members},  # type: ignore[arg-type]
+        **{
+            "connection_id": "cin_abc",
+            "emitted_at": "2026-01-01T00:00:00.000Z",
+            **members,
+        },  # type: ignore[arg-type]
     )
 
 
@@ -115,6 +118,19 @@ def test_when_records_were_taken_counts_as_json_alone(left_over: int) -> None:
     ]
     table = as_table + 2 * 203
     assert taken(PageSize(table + left_over), *long) == 2 + left_over
+
+
+@pytest.mark.parametrize("left_over", [0, -1])
+def test_what_turns_out_to_differ_counts_for_all_before_it(left_over: int) -> None:
+    said = [record({"t": letter * 200}) for letter in "aab"]
+    assert taken(PageSize(ONCE + 3 * (OWN + 203) + left_over), *said) == 3 + left_over
+    elsewhere = [
+        record({"t": letter * 200}, connection_id=place)
+        for letter, place in zip("abc", ("cin_abc", "cin_abc", "cin_abd"), strict=True)
+    ]
+    place = len("notes" + "cin_abc") + 60
+    room = 3 * (OWN + place + 203) + 40 + left_over
+    assert taken(PageSize(room), *elsewhere) == 3 + left_over
 
 
 @pytest.mark.parametrize("left_over", [0, -1])

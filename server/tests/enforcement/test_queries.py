@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pdpp_kernel.values import DAY_NANOSECONDS as DAY
+from personal_server.enforcement import queries
 from personal_server.enforcement.queries import (
     ALWAYS,
     MAX_GROUPS,
@@ -35,6 +36,14 @@ def test_nothing_is_counted_windowed_exact_or_shown_whole_unasked() -> None:
 
 def test_a_time_line_shows_the_newest_first() -> None:
     assert TimelineQuery().descending
+
+
+def test_pages_groups_and_windows_have_their_sizes() -> None:
+    assert (queries.DEFAULT_LIMIT, queries.MAX_LIMIT) == (25, 100)
+    assert (queries.DEFAULT_GROUPS, queries.MAX_GROUPS) == (10, 100)
+    windows = (queries.DEFAULT_WINDOW_CHARS, queries.MAX_WINDOW_CHARS)
+    assert windows == (4_096, 16_384)
+    assert (queries.MAX_MATCH_CHARS, queries.MAX_CONTEXT_CHARS) == (256, 8_192)
 
 
 def test_without_bounds_all_times_are_meant() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from personal_server.enforcement.rows import Aggregation, Neighbours, Position
+from personal_server.enforcement.rows import Aggregation, Nearest, Neighbours, Position
 from server.tests.enforcement.mailbox import row
 
 
@@ -21,3 +21,8 @@ def test_what_is_not_grouped_has_no_groups_and_no_others() -> None:
     found = Aggregation(3)
     assert (found.record_count, found.groups) == (3, ())
     assert (found.group_count, found.other_count, found.other_value) == (0, 0, None)
+
+
+def test_nothing_waits_and_nothing_is_lost_unless_told_otherwise() -> None:
+    found = Nearest(())
+    assert (found.pending, found.lost) == (0, frozenset())

@@ -95,6 +95,15 @@ def test_a_term_weighs_in_its_fields_with_the_others_in_its_place() -> None:
     assert words.occurrences(replace(titled, others=(came,)), "body") == 1
 
 
+def test_texts_that_share_a_vocabulary_weigh_a_term_alike() -> None:
+    known = Vocabulary()
+    for _ in range(3):
+        assert text_words(TEXT, known).occurrences(term("raining"), "body") == 6
+    known.learn(frozenset({"rains", "rained"}), "english")
+    assert sorted(known.with_stem("rain", "english")).count("rained") == 1
+    assert known.with_stem("rain", "german") == ()
+
+
 def test_a_term_that_asks_for_no_word_stands_nowhere() -> None:
     words = text_words(TEXT)
     assert (words.places(Term(())), words.occurrences(Term(()), "body")) == ([], 0)

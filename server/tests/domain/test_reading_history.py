@@ -1,7 +1,11 @@
 from dataclasses import astuple, replace
+from typing import Any
+
+import pytest
 
 from personal_server.domain.disclosure import DENIED, SERVED, AskedDetail, DisclosureEntry
 from personal_server.domain.reading_history import (
+    SKETCH_BYTES,
     ReadingCount,
     WordSketch,
     by_request,
@@ -32,6 +36,63 @@ def test_only_records_and_blobs_that_are_not_there_are_unknown_keys() -> None:
     assert count_request([MISSED], 0).unknown_keys == 1
     assert count_request([replace(MISSED, error_code="field_not_granted")], 0).unknown_keys == 0
     assert count_request([replace(MISSED, route="GET /v1/streams")], 0).unknown_keys == 0
+
+
+@pytest.mark.parametrize(
+    ("change", "unknown"),
+    [
+        ({"error_code": "blob_not_found"}, 1),
+        ({"error_code": "field_not_found"}, 0),
+        ({"outcome": SERVED}, 0),
+        ({"route": "GET /v1/blobs/{blob_id}"}, 1),
+        ({"route": "GET /v1/search"}, 0),
+    ],
+)
+def test_one_key_that_is_not_there_makes_a_request_one_of_an_unknown_key(
+    change: dict[str, Any], unknown: int
+) -> None:
+    found = replace(MISSED, error_code="field_not_granted")
+    assert count_request([found, replace(MISSED, **change)], 0).unknown_keys == unknown
+
+
+@pytest.mark.parametrize(
+    ("entries", "empty"),
+    [
+        ([SEARCH], 1),
+        ([FOUND], 0),
+        ([FOUND, SEARCH], 1),
+        ([replace(SEARCH, outcome=DENIED)], 0),
+        ([replace(SEARCH, route=RECORD)], 0),
+        ([], 0),
+    ],
+)
+def test_a_search_is_empty_where_a_source_gave_nothing(
+    entries: list[DisclosureEntry], empty: int
+) -> None:
+    assert count_request(entries, 0).empty_searches == empty
+
+
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        ("q=rain+OR+snow", {"rain", "snow"}),
+        ("query=rain+-wind", {"rain", "wind"}),
+        ("q=rain&query=snow&streams=notes", {"rain", "snow"}),
+        ("streams=notes", set[str]()),
+    ],
+)
+def test_each_word_that_was_asked_for_is_known(asked: str, words: set[str]) -> None:
+    detail = AskedDetail(b"", f"/v1/search?{asked}")
+    assert searched_words(replace(SEARCH, detail=detail)) == words
+
+
+def test_a_word_sets_seven_bits_of_a_sketch_and_is_new_once() -> None:
+    assert SKETCH_BYTES == 12_000
+    sketch, new = WordSketch(b"salt").learn(["rain", "rain"])
+    assert (new, sketch.salt, len(sketch.seen)) == (1, b"salt", SKETCH_BYTES)
+    assert int.from_bytes(sketch.seen).bit_count() == 7
+    more, new = sketch.learn(["snow", "rain"])
+    assert (new, int.from_bytes(more.seen).bit_count()) == (1, 14)
 
 
 def test_the_words_of_a_search_are_those_that_are_matched() -> None:

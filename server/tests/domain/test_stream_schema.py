@@ -101,6 +101,24 @@ def test_of_several_with_a_role_that_one_may_have_the_first_keeps_it(role: str) 
     assert [p.role for p in found.values()] == [role, None]
 
 
+@pytest.mark.parametrize("role", ["primary-title", "event-time", "event-end", "whole-days"])
+def test_a_role_that_is_taken_from_a_property_is_told(role: str) -> None:
+    findings = ShapeFaults()
+    raw = declared(a={"x_pdpp_role": role}, b={"x_pdpp_role": role}, c={})
+    found = read_properties(Members(raw, "/schema", findings))
+    assert [p.role for p in found.values()] == [role, None, None]
+    assert [each["path"] for each in findings.adapted] == ["/schema/properties"]
+
+
+@pytest.mark.parametrize(("references", "kind"), [(15, ValueKind.STRING), (16, None)])
+def test_references_are_followed_so_far(references: int, kind: ValueKind | None) -> None:
+    raw = declared(a={"$ref": "#/$defs/0"})
+    chain = {str(n): {"$ref": f"#/$defs/{n + 1}"} for n in range(references - 1)}
+    raw["$defs"] = {**chain, str(references - 1): {"type": "string"}}
+    found, faults = read(raw)
+    assert (found["a"].kind, faults) == (kind, [])
+
+
 def test_other_roles_may_be_several_properties() -> None:
     found, _ = read(declared(a={"x_pdpp_role": "author"}, b={"x_pdpp_role": "author"}))
     assert [p.role for p in found.values()] == ["author", "author"]

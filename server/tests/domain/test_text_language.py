@@ -165,6 +165,7 @@ def test_4096_are_known_at_once_and_then_all_asked_about_anew(
 def test_a_process_that_ends_with_its_work_takes_room_earlier(
     told: Told, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    assert type(text_language._KNOWN).many == 4_000  # pyright: ignore[reportPrivateUsage]
     monkeypatch.setattr(text_language._KNOWN, "many", 4_000)  # pyright: ignore[reportPrivateUsage]
     language_of("a")
     take_room()

@@ -87,4 +87,4 @@ def _add(rules: int, path: Path) -> None:
 
 def _call(number: int, *arguments: bytes | int | None) -> int:
     """What the kernel answers; less than 0 where it refuses or knows no such call."""
-    return ctypes.CDLL(None, use_errno=True).syscall(number, *arguments)
+    return ctypes.CDLL(None).syscall(number, *arguments)

@@ -114,7 +114,7 @@ class _Program(ctypes.Structure):
 
 def refuse_others() -> bool:
     """Have the kernel refuse all other calls from now on; whether it does."""
-    control = ctypes.CDLL(None, use_errno=True).prctl
+    control = ctypes.CDLL(None).prctl
     machine = MACHINES.get(platform.machine())
     if machine is None or control(_NO_NEW_RIGHTS, 1, 0, 0, 0):
         return False

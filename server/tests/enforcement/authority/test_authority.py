@@ -233,3 +233,16 @@ def test_a_limit_holds_where_its_field_and_all_its_values_can_be_compared(
     if found is not None:
         told = [(each.field, each.operator.value, each.values, each.caseless) for each in found]
     assert told == conditions
+
+
+def test_what_cannot_be_read_stands_by_connection_stream_and_grant() -> None:
+    ended = [
+        member(grant(stream_grant(stream, instance_ids=(at,)), grant_id=number), "grant_expired")
+        for number in ("grt_2", "grt_1")
+        for stream in ("volumes", "entries")
+        for at in (LETTERS, DIARY)
+    ]
+    entries = authority_of("mcp_package", *ended).unavailable
+    places = [(each.connection_id, each.stream or "", each.grant_id or "") for each in entries]
+    assert places == sorted(places)
+    assert {grant_id for *_, grant_id in places} == {"grt_1", "grt_2"}

@@ -258,8 +258,8 @@ def test_a_search_says_that_words_of_a_further_field_are_not_known_yet(
         assert (keys(found), found.pending) == (["a", "b"], 0)
 
 
-def stem_mark_of_before(place: int, _: str) -> str:
-    return f"{place}~"
+def marks_of_before(place: int, _: str | None) -> tuple[str, str]:
+    return f" {place}:", f" {place}~"
 
 
 @BY_DATABASE
@@ -269,7 +269,7 @@ def test_an_index_whose_stems_have_no_language_is_made_anew(
     with opened(tmp_path) as store:
         with monkeypatch.context() as before:
             before.setattr("personal_server.storage.sql.source_tables.FORM", 3)
-            before.setattr(word_index, "stem_mark", stem_mark_of_before)
+            before.setattr(word_index, "_marks", marks_of_before)
             furnished(store, "cin_a")
             invoice = "Die Rechnungen für das Haus kommen im Oktober mit der Post, wie immer"
             write(store, "cin_a", [note("a", body=invoice), note("b", body="it rained all day")])

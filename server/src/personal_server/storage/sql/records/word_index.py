@@ -31,8 +31,7 @@ _OFTEN_CHARS = 64
 
 def marked_words(texts: Sequence[object]) -> tuple[str, bytes]:
     """The words of all fields, as the index takes them, and how many each field has."""
-    parts: list[str] = []
-    counts: list[int] = []
+    parts, counts = list[str](), list[int]()
     for index, text in enumerate(texts):
         marked, count = "", 0
         if isinstance(text, str):
@@ -46,16 +45,14 @@ def marked_words(texts: Sequence[object]) -> tuple[str, bytes]:
 
 def _marked_text(index: int, text: str) -> tuple[str, int]:
     """The words of a field and behind them its stems, marked, and how many words they are."""
-    parts: list[str] = []
-    stemmed: list[str] = []
-    count, language = 0, language_of(text)
-    mark = stem_mark(index, family_of(language or USUAL_LANGUAGE))
+    parts, stemmed, count, language = list[str](), list[str](), 0, language_of(text)
+    mark, other_mark = _marks(index, language)
     for words in _taken(spaced(text)):
-        parts.append(_marked(f"{index}{MARK}", words))
-        other = list(filter(None, stems(words, language)))
-        stemmed += [_marked(mark, other)] if other else []
+        parts += [mark, mark.join(words)]
+        if other := [*filter(None, stems(words, language))]:
+            stemmed += [other_mark, other_mark.join(other)]
         count += len(words)
-    return " ".join([*parts, *stemmed]), count
+    return "".join([*parts, *stemmed])[1:], count
 
 
 _marked_often = lru_cache(maxsize=4_096)(_marked_text)
@@ -67,8 +64,10 @@ def stem_mark(index: int, family: str) -> str:
     return f"{index}{STEM_MARK}" if is_usual else f"{index}{FAMILY_MARK}{family}{STEM_MARK}"
 
 
-def _marked(mark: str, words: list[str]) -> str:
-    return mark + f" {mark}".join(words)
+@lru_cache(maxsize=1_024)
+def _marks(index: int, language: str | None) -> tuple[str, str]:
+    """What stands between words of a field, and between their stems in a language."""
+    return f" {index}{MARK}", f" {stem_mark(index, family_of(language or USUAL_LANGUAGE))}"
 
 
 def _taken(words: str) -> Iterable[list[str]]:

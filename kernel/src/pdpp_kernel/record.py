@@ -23,10 +23,10 @@ JsonObject = Mapping[str, object]
 
 def key_text(part: object) -> str:
     """One key value in its string form; booleans as JSON writes them."""
-    if isinstance(part, bool):
-        return "true" if part else "false"
-    if isinstance(part, str | int):
-        return str(part)
+    if isinstance(part, str):
+        return part
+    if isinstance(part, int):
+        return str(part).lower() if isinstance(part, bool) else str(part)
     raise InvalidRequest("A record key must be a string, an integer or a boolean.", param="key")
 
 

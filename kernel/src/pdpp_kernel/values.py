@@ -40,6 +40,7 @@ class ValueKind(StrEnum):
     STRING = "string"
     DATE = "date"
     INSTANT = "date-time"
+    __hash__ = str.__hash__  # that of an enumeration is Python, and asked for with each value
 
 
 TIMES = frozenset({ValueKind.DATE, ValueKind.INSTANT})

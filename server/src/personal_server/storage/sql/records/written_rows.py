@@ -91,13 +91,14 @@ def prepare_one(key: str, data: JsonObject, emitted_at_ns: int, layout: Layout) 
     """A record as its tables hold it."""
     values = [value_in(data.get(column.field), column.kind) for column in layout.columns]
     values += [_folded(data.get(column.field)) for column in layout.folded]
+    placed = _instant(values, layout, layout.placed)
     return Prepared(
         key,
         emitted_at_ns,
         orjson.dumps(data).decode(),
         tuple(values),
         *marked_words([data.get(name) for name in layout.lexical]),
-        _placed_ns(values, layout),
+        int(placed) if isinstance(placed, int | float) else None,
         _instant(values, layout, layout.consent),
         blob_ids(data, layout.blobs) if layout.blobs else None,
         _mentions(key, data, layout),
@@ -143,11 +144,6 @@ def _instant(values: Sequence[Value], layout: Layout, field: str | None) -> Valu
     if column.kind is ValueKind.DATE and isinstance(value, int):
         return value * DAY_NANOSECONDS
     return value
-
-
-def _placed_ns(values: Sequence[Value], layout: Layout) -> int | None:
-    instant = _instant(values, layout, layout.placed)
-    return int(instant) if isinstance(instant, int | float) else None
 
 
 def put_mentions(

@@ -638,6 +638,7 @@ def test_two_spellings_that_differ_are_a_fault_and_one_is_enough(
     ("expand", "limits"),
     [
         ({}, (10, 50)),
+        ({"max_limit": 1}, (1, 1)),
         ({"max_limit": 5}, (5, 5)),
         ({"max_limit": 20}, (10, 20)),
         ({"default_limit": 7}, (7, 50)),
@@ -824,7 +825,7 @@ def test_a_stream_says_what_may_be_asked_of_it() -> None:
     assert entries.aggregations.group_by_time == ("created_at",)
     assert (volumes.aggregations.sum, volumes.range_filters, volumes.views) == ((), {}, ())
     assert (entries.required, entries.cursor_field) == (("id", "created_at"), "created_at")
-    assert volumes.cursor_field is None
+    assert (volumes.cursor_field, volumes.consent_time_field) == (None, None)
 
 
 @pytest.mark.parametrize(("depth", "is_one"), [(128, True), (129, False)])

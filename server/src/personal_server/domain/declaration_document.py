@@ -459,7 +459,7 @@ def _expansions(
     relations = {r.name: r for r in stream.relationships}
     expansions: list[Expansion] = []
     for entry in query.objects("expand"):
-        name = entry.text("name", required=True)
+        name = entry.text("name")
         default = entry.integer("default_limit", 1, MAX_CHILDREN)
         most = _max_children(entry)
         entry.close()
@@ -508,7 +508,7 @@ def _presets(members: Members, streams: Mapping[str, Stream]) -> None:
 
 
 def _preset_stream(entry: Members, streams: Mapping[str, Stream]) -> None:
-    name = entry.text("name", required=True)
+    name = entry.text("name")
     view = entry.text("view")
     fields = entry.names("fields")
     entry.choice("necessity", ["required", "optional"])

@@ -21,8 +21,7 @@ from personal_server.storage.sql.reads.word_entries import sought_entries
 from personal_server.storage.sql.records.word_index import MARK, STEM_MARK
 from personal_server.storage.tables import ColumnKind
 
-# Where tables are that no file holds.
-SCRATCH = "temp."
+SCRATCH = "temp."  # where tables are that no file holds
 # What `merge_words` merges (what writes merge themselves stays as it is), and how many bytes of
 # words wait in memory for the end of a transaction: a batch of mails goes into the index at once.
 WORD_INDEX_SETTINGS = {"usermerge": 2, "hashsize": 8 * 1024 * 1024}
@@ -73,11 +72,10 @@ class SqliteDialect:
 
     def word_index(self, name: str, *, scratch: bool = False) -> list[str]:
         """The index keeps words, not texts, and forgets them one id at a time."""
-        statement = (
-            f"CREATE VIRTUAL TABLE {SCRATCH if scratch else ''}{name} USING fts5"
-            f" (words, content='', contentless_delete=1,"
-            f" tokenize=\"ascii tokenchars '{MARK}{STEM_MARK}'\")"
-        )
+        table = f"{SCRATCH if scratch else ''}{name}"
+        tokens = f"ascii tokenchars '{MARK}{STEM_MARK}'"
+        options = f"words, content='', contentless_delete=1, tokenize=\"{tokens}\""
+        statement = f"CREATE VIRTUAL TABLE {table} USING fts5 ({options})"
         settings = {} if scratch else WORD_INDEX_SETTINGS
         setting = f"INSERT INTO {name} ({name}, rank) VALUES"
         return [statement, *(f"{setting} ('{n}', {value})" for n, value in settings.items())]

@@ -222,3 +222,22 @@ def test_emoji_are_no_words_and_said_to_be_left_out() -> None:
     words = parse_words("party \U0001f389 \U0001f602\U0001f602 at - 5 \u2013 \U0001f389")
     assert [term.said for term in words.terms] == ["party", "5"]
     assert words.ignored == ("at", "\U0001f389", "\U0001f602\U0001f602")
+
+
+@pytest.mark.parametrize(
+    ("text", "is_quoted"),
+    [
+        ('"rain"', True),
+        ('"heavy rain"', True),
+        ('from:"Ada"', True),
+        ('"rain" OR snow', True),
+        ("C#", True),
+        ("rain", False),
+        ("rai*", False),
+        ("from:ada", False),
+        ("rain OR snow", False),
+    ],
+)
+def test_what_stands_in_quotation_marks_is_meant_as_it_is(text: str, *, is_quoted: bool) -> None:
+    (term,) = parse_words(text).terms
+    assert term.quoted is is_quoted

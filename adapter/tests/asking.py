@@ -15,7 +15,8 @@ from pdpp_mcp_server.calls import (
     those_of_this_program,
 )
 from pdpp_mcp_server.contract import ResultBudget
-from pdpp_mcp_server.rs_client.http import RsClient, in_process_client
+from pdpp_mcp_server.rs_client.http import RsClient
+from pdpp_mcp_server.rs_client.inner_application import InnerApplication
 from pdpp_mcp_server.rs_client.port import FixedBearer
 from pdpp_mcp_server.server_offer import personal_data
 from pdpp_mcp_server.tool_runs import ClientRequest, draw_nonce, guarded
@@ -24,7 +25,7 @@ origin = "http://127.0.0.1:7662"
 
 
 def call_over(rs: Any, tool: str, rule: LinkRule = "auto", *, openai: bool = False) -> ToolCall:
-    client = RsClient(in_process_client(rs), origin, FixedBearer("tok"), "0")
+    client = RsClient(InnerApplication(rs), origin, FixedBearer("tok"), "0")
     settings = AdapterOptions(rule)
     return ToolCall(tool, client.port(tool, "req_1"), origin, draw_nonce, openai, settings)
 

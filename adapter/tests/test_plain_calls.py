@@ -31,7 +31,8 @@ from pdpp_mcp_server.call_messages import PlainCall, plain_call
 from pdpp_mcp_server.first_answers import HANDSHAKES, FirstAnswers, StandardStreams
 from pdpp_mcp_server.metrics import Counts
 from pdpp_mcp_server.plain_calls import PlainCalls
-from pdpp_mcp_server.rs_client.http import RsClient, in_process_client
+from pdpp_mcp_server.rs_client.http import RsClient
+from pdpp_mcp_server.rs_client.inner_application import InnerApplication
 from pdpp_mcp_server.rs_client.port import FixedBearer
 
 Message = dict[str, Any]
@@ -129,7 +130,7 @@ class Talk:
         return told.getvalue().splitlines()
 
     async def _serve(self, streams: StandardStreams) -> None:
-        client = RsClient(in_process_client(self.rs), ORIGIN, FixedBearer("tok"), "0")
+        client = RsClient(InnerApplication(self.rs), ORIGIN, FixedBearer("tok"), "0")
         numbers = itertools.count()
 
         def caller() -> tool_runs.ClientRequest:

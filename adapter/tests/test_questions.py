@@ -10,7 +10,8 @@ from mcp.client import Client
 
 from adapter.tests.fake_rs import FakeRs
 from adapter.tests.seed import world
-from pdpp_mcp_server.rs_client.http import RsClient, in_process_client
+from pdpp_mcp_server.rs_client.http import RsClient
+from pdpp_mcp_server.rs_client.inner_application import InnerApplication
 from pdpp_mcp_server.rs_client.port import FixedBearer
 from pdpp_mcp_server.sdk_server import build_server
 from pdpp_mcp_server.tool_runs import ClientRequest
@@ -31,7 +32,7 @@ def package() -> FakeRs:
 @asynccontextmanager
 async def person(rs: FakeRs, action: Any, content: Any) -> AsyncGenerator[tuple[Client, list[Any]]]:
     """A client over a connection with a way back, whose person answers so."""
-    http = RsClient(in_process_client(rs), origin, FixedBearer("tok"), "0")
+    http = RsClient(InnerApplication(rs), origin, FixedBearer("tok"), "0")
     asked: list[Any] = []
 
     async def answer(context: Any, params: Any) -> types.ElicitResult:

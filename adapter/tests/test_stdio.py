@@ -5,7 +5,8 @@ import pytest
 
 from adapter.tests.fake_rs import Answer, FakeRs, Request, error_answer
 from adapter.tests.seed import world
-from pdpp_mcp_server.rs_client.http import RsClient, in_process_client
+from pdpp_mcp_server.rs_client.http import RsClient
+from pdpp_mcp_server.rs_client.inner_application import InnerApplication
 from pdpp_mcp_server.rs_client.port import FixedBearer, RsPort, RsUnreachable
 from pdpp_mcp_server.stdio import CheckedPort, KindCheck, ServerMetadata
 
@@ -23,7 +24,7 @@ def refuse_owner() -> None:
 
 
 def checked(rs: FakeRs) -> CheckedPort:
-    client = RsClient(in_process_client(rs), "http://127.0.0.1:7662", FixedBearer("tok"), "0")
+    client = RsClient(InnerApplication(rs), "http://127.0.0.1:7662", FixedBearer("tok"), "0")
     return CheckedPort(client.port("query_records"), KindCheck(False, refuse_owner))
 
 
@@ -107,7 +108,7 @@ metadata = (".well-known", "oauth-protected-resource")
 
 
 def metadata_of(rs: FakeRs) -> ServerMetadata:
-    client = RsClient(in_process_client(rs), "http://127.0.0.1:7662", FixedBearer("tok"), "0")
+    client = RsClient(InnerApplication(rs), "http://127.0.0.1:7662", FixedBearer("tok"), "0")
     return ServerMetadata(client.port("metadata"))
 
 

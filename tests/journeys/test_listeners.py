@@ -25,7 +25,8 @@ from pdpp_mcp_server.listeners import (
     OfferedSubscriptions,
     Subscribing,
 )
-from pdpp_mcp_server.rs_client.http import RsClient, in_process_client
+from pdpp_mcp_server.rs_client.http import RsClient
+from pdpp_mcp_server.rs_client.inner_application import InnerApplication
 from pdpp_mcp_server.rs_client.port import FixedBearer, RsPort
 from pdpp_mcp_server.sdk_server import build_server
 from pdpp_mcp_server.tool_runs import ClientRequest
@@ -40,8 +41,8 @@ UNTIL = "2026-01-06T00:00:00Z"
 
 
 def port_of(real: Real, token: str) -> RsPort:
-    http = in_process_client(real.living.app)
-    return RsClient(http, origin, FixedBearer(token), "0", "identity").port("subscription")
+    inner = InnerApplication(real.living.app)
+    return RsClient(inner, origin, FixedBearer(token), "0").port("subscription")
 
 
 async def told(follower: Follower, port: RsPort) -> list[str]:

@@ -12,11 +12,10 @@ import pytest
 
 from adapter.tests.seed import photo
 from pdpp_kernel.errors import GrantRevoked
-from personal_server.app.in_process import InProcessTransport
 from tests.journeys.hosts import Host, large, limit_chars, walk
 from tests.journeys.views import View, views
 from tests.requirements.doors import World, memory_door, settings_for
-from tests.requirements.real import Real
+from tests.requirements.real import Real, told_its_origin
 
 pytestmark = pytest.mark.anyio
 Json = dict[str, Any]
@@ -35,7 +34,7 @@ async def real(anyio_backend: str) -> Real:
 
 @asynccontextmanager
 async def host_of(real: Real, token: str, view: type[View]) -> AsyncGenerator[Host]:
-    behind = World(InProcessTransport(real.living.app))
+    behind = World(told_its_origin(real.living.app))
     async with memory_door(behind, settings_for("auto"), token) as door:
         yield Host(door, view)
 

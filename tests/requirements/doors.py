@@ -34,7 +34,8 @@ from pdpp_kernel.errors import (
 )
 from pdpp_mcp_server.calls import AdapterOptions, ServerCapabilities, none_known
 from pdpp_mcp_server.change_bell import Signal
-from pdpp_mcp_server.rs_client.http import RsClient, in_process_client
+from pdpp_mcp_server.rs_client.http import RsClient
+from pdpp_mcp_server.rs_client.inner_application import InnerApplication
 from pdpp_mcp_server.rs_client.port import FixedBearer
 from pdpp_mcp_server.sdk_server import build_server
 from pdpp_mcp_server.server_offer import ServerOffer
@@ -165,7 +166,7 @@ async def memory_door(
     bearer: str = token,
     server_capabilities: ServerCapabilities = none_known,
 ) -> AsyncGenerator[Door]:
-    client = RsClient(in_process_client(behind), origin, FixedBearer(bearer), "0")
+    client = RsClient(InnerApplication(behind), origin, FixedBearer(bearer), "0")
 
     def callers(request: Any) -> ClientRequest:
         return ClientRequest(
@@ -228,11 +229,11 @@ def hosted(
     changes: Signal | None = None,
     offer: ServerOffer | None = None,
 ) -> HostedApp:
-    http = in_process_client(behind)
+    inner = InnerApplication(behind)
 
     def open_port(credential: HostedCredential) -> Any:
         bearer = FixedBearer(credential.token)
-        client = RsClient(http, credential.origin, bearer, "0", "identity")
+        client = RsClient(inner, credential.origin, bearer, "0")
         return client.port(credential.tool, credential.request_id)
 
     return hosted_app(

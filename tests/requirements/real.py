@@ -10,13 +10,15 @@ from typing import Any
 
 import httpx2
 import orjson
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from adapter.tests.seed import long_body, photo
 from pdpp_kernel.errors import InvalidToken
 from pdpp_kernel.values import instant_ns
 from pdpp_mcp_server.calls import ToolCall, those_of_this_program
 from pdpp_mcp_server.change_bell import Signal
-from pdpp_mcp_server.rs_client.http import RsClient, in_process_client
+from pdpp_mcp_server.rs_client.http import RsClient
+from pdpp_mcp_server.rs_client.inner_application import InnerApplication
 from pdpp_mcp_server.rs_client.port import FixedBearer
 from pdpp_mcp_server.server_metadata import ServerMetadata
 from pdpp_mcp_server.server_offer import (
@@ -273,6 +275,17 @@ class Real:
         return self.living.client(token)
 
 
+def told_its_origin(inner: ASGIApp) -> ASGIApp:
+    """An inner application that is called at once, without the outermost that settles it."""
+
+    async def told(scope: Scope, receive: Receive, send: Send) -> None:
+        host = dict(scope["headers"])[b"host"].decode()
+        state = {"origin": f"{scope['scheme']}://{host}"}
+        await inner({**scope, "state": state}, receive, send)
+
+    return told
+
+
 def outermost(
     real: Real,
     settings: Settings | None = None,
@@ -281,10 +294,10 @@ def outermost(
 ) -> tuple[Application, Any]:
     """The parts as the composition root puts them together."""
     policy = origin_policy(settings or Settings())
-    http = in_process_client(real.living.app)
+    inner = InnerApplication(real.living.app)
 
     def open_port(credential: HostedCredential) -> Any:
-        client = RsClient(http, credential.origin, FixedBearer(credential.token), "0", "identity")
+        client = RsClient(inner, credential.origin, FixedBearer(credential.token), "0")
         return client.port(credential.tool, credential.request_id)
 
     hosted = hosted_app(
@@ -316,17 +329,16 @@ async def real_door(
 @asynccontextmanager
 async def stdio_caller(real: Real, bearer: str) -> AsyncGenerator[Callable[[str, Json], Any]]:
     """The tools as the stdio adapter calls them, over the server whose metadata it has read."""
-    async with in_process_client(real.living.app) as http:
-        rs = RsClient(http, origin, FixedBearer(bearer), "0", "identity")
-        metadata = ServerMetadata(rs.port("metadata"))
+    rs = RsClient(InnerApplication(real.living.app), origin, FixedBearer(bearer), "0")
+    metadata = ServerMetadata(rs.port("metadata"))
 
-        async def call(tool: str, arguments: Json) -> Json:
-            made = ToolCall(
-                tool, rs.port(tool), origin, draw_nonce, server_capabilities=metadata.capabilities
-            )
-            return (await personal_data.tools[tool](made, arguments)).structured
+    async def call(tool: str, arguments: Json) -> Json:
+        made = ToolCall(
+            tool, rs.port(tool), origin, draw_nonce, server_capabilities=metadata.capabilities
+        )
+        return (await personal_data.tools[tool](made, arguments)).structured
 
-        yield call
+    yield call
 
 
 def as_json(response: httpx2.Response) -> Json:

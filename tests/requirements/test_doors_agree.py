@@ -14,7 +14,6 @@ import pytest
 from adapter.tests.loopback import LoopbackServer
 from pdpp_mcp_server.calls import those_of_this_program
 from pdpp_mcp_server.contract import published_contract
-from personal_server.app.in_process import InProcessTransport
 from tests.requirements.corpus import corpus, places, told
 from tests.requirements.doors import (
     Door,
@@ -30,7 +29,7 @@ from tests.requirements.doors import (
     settings_for,
     write_cache,
 )
-from tests.requirements.real import Real, real_door
+from tests.requirements.real import Real, real_door, told_its_origin
 from tests.requirements.recorded import RecordedRs, recordings
 
 pytestmark = pytest.mark.anyio
@@ -96,7 +95,7 @@ def check(answers: list[Any]) -> None:
 
 
 def behind(real: Real) -> World:
-    return World(InProcessTransport(real.living.app))
+    return World(told_its_origin(real.living.app))
 
 
 def real_memory(real: Real, token: str) -> Any:

@@ -10,7 +10,8 @@ from adapter.tests.fake_rs import FakeRs
 from adapter.tests.seed import world
 from pdpp_mcp_server.calls import Outcome, ToolCall
 from pdpp_mcp_server.contract import published_contract
-from pdpp_mcp_server.rs_client.http import RsClient, in_process_client
+from pdpp_mcp_server.rs_client.http import RsClient
+from pdpp_mcp_server.rs_client.inner_application import InnerApplication
 from pdpp_mcp_server.rs_client.port import FixedBearer, RsResponse
 from pdpp_mcp_server.sdk_server import build_server
 from pdpp_mcp_server.server_offer import personal_data
@@ -32,7 +33,7 @@ calls: list[tuple[str, Mapping[str, Any]]] = [
 
 
 async def ask(rs: FakeRs, tool: str, arguments: Mapping[str, Any] | None) -> Outcome:
-    client = RsClient(in_process_client(rs), origin, FixedBearer("tok"), "0")
+    client = RsClient(InnerApplication(rs), origin, FixedBearer("tok"), "0")
     call = ToolCall(tool, client.port(tool, "req_1"), origin, draw_nonce)
     return await guarded(
         personal_data.tools[tool], call, arguments, ClientRequest(client.port, origin)
@@ -55,7 +56,7 @@ async def test_a_defect_is_a_typed_error_without_its_text() -> None:
     async def broken(call: ToolCall, arguments: Mapping[str, Any] | None) -> Outcome:
         raise RuntimeError("secret words")
 
-    client = RsClient(in_process_client(world()), origin, FixedBearer("tok"), "0")
+    client = RsClient(InnerApplication(world()), origin, FixedBearer("tok"), "0")
     call = ToolCall("schema", client.port("schema"), origin, draw_nonce)
     outcome = await guarded(broken, call, {}, ClientRequest(client.port, origin, "req_7"))
     assert outcome.structured["error"]["code"] == "internal_error"

@@ -62,9 +62,9 @@ from pdpp_mcp_server.rs_client.discovery import (
     discover,
     network_exchange,
 )
-from pdpp_mcp_server.rs_client.http import network_client
 from pdpp_mcp_server.rs_client.proof_keys import KeyRing, ProofKey, own_keys
 from pdpp_mcp_server.rs_client.refresh import CachedCredential, HttpTokenEndpoint
+from pdpp_mcp_server.rs_client.senders import network_client
 from pdpp_mcp_server.settings import one_file_program, own_program
 
 CacheRoot = Annotated[Path | None, Parameter(name="--cache-root")]

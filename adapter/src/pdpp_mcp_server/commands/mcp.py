@@ -160,7 +160,8 @@ def _serve(
     import anyio  # noqa: PLC0415
 
     from pdpp_mcp_server.calls import adapter_settings  # noqa: PLC0415
-    from pdpp_mcp_server.rs_client.http import RsClient, network_client  # noqa: PLC0415
+    from pdpp_mcp_server.rs_client.http import RsClient  # noqa: PLC0415
+    from pdpp_mcp_server.rs_client.senders import Network, network_client  # noqa: PLC0415
     from pdpp_mcp_server.stdio import serve_stdio  # noqa: PLC0415
 
     _log_to_standard_error(settings.log_level)
@@ -168,7 +169,7 @@ def _serve(
 
     async def serve() -> None:
         async with network_client() as http:
-            client = RsClient(http, provider_url, source, package_version())
+            client = RsClient(Network(http), provider_url, source, package_version())
             await serve_stdio(
                 streams,
                 client.port,

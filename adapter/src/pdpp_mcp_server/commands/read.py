@@ -35,6 +35,7 @@ from pdpp_mcp_server.rs_client.credentials import normalize_provider_url
 from pdpp_mcp_server.rs_client.http import RsClient
 from pdpp_mcp_server.rs_client.json_values import as_object, objects_in
 from pdpp_mcp_server.rs_client.refresh import CachedBearer
+from pdpp_mcp_server.rs_client.senders import Network
 from pdpp_mcp_server.server_metadata import ServerMetadata
 
 TOOL = "pdpp_read"
@@ -242,7 +243,7 @@ def granted_reading(
         start_blocking_portal() as portal,
         portal.wrap_async_context_manager(around.http()) as http,
     ):
-        port = RsClient(http, origin, bearer, package_version()).port(TOOL)
+        port = RsClient(Network(http), origin, bearer, package_version()).port(TOOL)
         takes = portal.call(ServerMetadata(port).capabilities)
         yield TerminalReading(port, portal, how, ReadCapability.TIME_ZONE in takes)
 

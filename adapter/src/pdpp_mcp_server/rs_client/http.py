@@ -1,12 +1,11 @@
-"""The port over HTTP: one class, the transport injected (network, or ASGI in process).
+"""The port over HTTP: one class, what sends its requests injected (network, or in process).
 
-Source: docs/contract/mcp-adapter.md 3.1 to 3.4; docs/contract/resource-server.md 9.1. The client's
-own timeouts do nothing in process, so every read runs under `anyio.fail_after`. Responses are
-values; only the port's three failures are raised.
+Source: docs/contract/mcp-adapter.md 3.1 to 3.4; docs/contract/resource-server.md 9.1. In process
+nothing has timeouts of its own, so every read runs under `anyio.fail_after`. Responses are values;
+only the port's three failures are raised.
 """
 
 import random
-import re
 from base64 import urlsafe_b64encode
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -16,6 +15,7 @@ import anyio
 import httpx2
 
 from pdpp_mcp_server.rs_client.answers import is_coding_known, request_id_of, retry_after_of
+from pdpp_mcp_server.rs_client.blob_answers import blob_of, is_empty_file
 from pdpp_mcp_server.rs_client.json_values import parse_json
 from pdpp_mcp_server.rs_client.port import (
     BearerSource,
@@ -27,10 +27,9 @@ from pdpp_mcp_server.rs_client.port import (
     RsTimeout,
     RsUnreachable,
 )
+from pdpp_mcp_server.rs_client.senders import BLOB_SECONDS, HttpAnswer, Sender
 
-CONNECT_SECONDS = 3.0
 READ_SECONDS = 16.0
-BLOB_SECONDS = 30.0
 IN_FLIGHT_READS = 4
 JSON_BYTES = 32 * 1024 * 1024
 RETRY_STATUSES = frozenset({502, 503, 504})
@@ -45,15 +44,13 @@ RECORD_POSITION = 4
 class RsClient:
     """A resource server that ports are opened on.
 
-    Shapes: base_url is an origin without trailing slash; encoding is what `Accept-Encoding` says
-            (identity in process).
+    Shapes: base_url is an origin without trailing slash.
     """
 
-    http: httpx2.AsyncClient
+    sender: Sender
     base_url: str
     bearer: BearerSource
     version: str
-    encoding: str = "gzip"
     limiter: anyio.CapacityLimiter = field(
         default_factory=lambda: anyio.CapacityLimiter(IN_FLIGHT_READS)
     )
@@ -79,9 +76,8 @@ class HttpRsPort:
 
         Raises: RsTimeout, RsUnreachable, RsInvalidResponse; ValueError for a path that is refused.
         """
-        target = (
-            self.client.base_url + encode_path(path) + (f"?{encode_query(query)}" if query else "")
-        )
+        target = self.client.base_url + encode_path(path)
+        target += f"?{encode_query(query)}" if query else ""
         self.reads += 1
         if len(target) > LONGEST_TARGET:
             return RsResponse(status=414, body={"error": TOO_LONG})
@@ -109,12 +105,7 @@ class HttpRsPort:
             response, has_retry_after = await self._send(target, token, max_bytes)
             if response.status not in RETRY_STATUSES or has_retry_after:
                 return response
-        except (
-            httpx2.ConnectError,
-            httpx2.ReadError,
-            httpx2.WriteError,
-            httpx2.RemoteProtocolError,
-        ):
+        except (httpx2.NetworkError, httpx2.RemoteProtocolError):
             pass  # refused or reset: the one repeat below answers or fails
         await anyio.sleep(random.uniform(*RETRY_PAUSE_SECONDS))  # noqa: S311 - spreads repeats, hides nothing
         response, _ = await self._send(target, token, max_bytes)
@@ -131,23 +122,21 @@ class HttpRsPort:
         has_retry_after = "retry-after" in response.headers
         try:
             if max_bytes is not None and response.status_code in {200, 206}:
-                return await _blob(response, max_bytes), has_retry_after
-            if max_bytes is not None and _is_empty_file(response):
+                return await blob_of(response, max_bytes), has_retry_after
+            if max_bytes is not None and is_empty_file(response):
                 return RsResponse(status=200, content=b"", total_bytes=0), has_retry_after
             return await _document(response), has_retry_after
         finally:
             await response.aclose()
 
-    async def _ask(self, target: str, token: HeldToken, max_bytes: int | None) -> httpx2.Response:
-        headers = self._headers(target, token, max_bytes)
-        request = self.client.http.build_request("GET", target, headers=headers)
-        return await self.client.http.send(request, stream=True, follow_redirects=False)
+    async def _ask(self, target: str, token: HeldToken, max_bytes: int | None) -> HttpAnswer:
+        return await self.client.sender.get(target, self._headers(target, token, max_bytes))
 
     def _headers(self, target: str, token: HeldToken, max_bytes: int | None) -> dict[str, str]:
         headers = {
             **token.headers("GET", target),
             "Accept": "application/json" if max_bytes is None else "*/*",
-            "Accept-Encoding": self.client.encoding if max_bytes is None else "identity",
+            "Accept-Encoding": self.client.sender.encoding if max_bytes is None else "identity",
             "User-Agent": f"pdpp-mcp-server/{self.client.version}",
             "PDPP-Tool": self.tool,
         }
@@ -158,7 +147,7 @@ class HttpRsPort:
         return headers
 
 
-async def _document(response: httpx2.Response) -> RsResponse:
+async def _document(response: HttpAnswer) -> RsResponse:
     if not is_coding_known(response.headers):
         raise RsInvalidResponse
     raw = bytearray()
@@ -190,57 +179,6 @@ def _parsed(raw: bytes, content_type: str | None, status: int) -> object:
         return None
 
 
-async def _blob(response: httpx2.Response, max_bytes: int) -> RsResponse:
-    if not is_coding_known(response.headers):
-        raise RsInvalidResponse
-    total = _total_bytes(response)
-    raw = bytearray()
-    if total is None or total <= max_bytes:
-        async for chunk in response.aiter_bytes():
-            raw += chunk
-            if len(raw) > max_bytes:
-                break
-    too_large = (total is not None and total > max_bytes) or len(raw) > max_bytes
-    if not too_large and total is not None and len(raw) != total:
-        raise RsInvalidResponse  # a part is never handed on as the whole
-    return RsResponse(
-        status=response.status_code,
-        content=None if too_large else bytes(raw),
-        total_bytes=total if total is not None else len(raw),
-        content_type=response.headers.get("content-type"),
-        request_id=request_id_of(response.headers, None),
-    )
-
-
-def _is_empty_file(response: httpx2.Response) -> bool:
-    """No range of an empty file can be satisfied; the answer says so with its size."""
-    return response.status_code == 416 and response.headers.get("content-range") == "bytes */0"
-
-
-def _total_bytes(response: httpx2.Response) -> int | None:
-    ranged = re.fullmatch(r"bytes \d+-\d+/(\d+)", response.headers.get("content-range", ""))
-    if ranged:
-        return int(ranged[1])
-    length = response.headers.get("content-length", "")
-    is_plain = response.status_code == 200 and "content-encoding" not in response.headers
-    return int(length) if is_plain and length.isdigit() else None
-
-
-def network_client() -> httpx2.AsyncClient:
-    """A client for the network: keep-alive, environment proxies, redirects not followed."""
-    return httpx2.AsyncClient(
-        timeout=httpx2.Timeout(BLOB_SECONDS, connect=CONNECT_SECONDS),
-        follow_redirects=False,
-        trust_env=True,
-    )
-
-
-def in_process_client(app: object) -> httpx2.AsyncClient:
-    """A client that calls an ASGI application in this process; its failures are 500 answers."""
-    transport = httpx2.ASGITransport(app=app, raise_app_exceptions=False, client=("in-process", 0))  # type: ignore[arg-type]
-    return httpx2.AsyncClient(transport=transport, follow_redirects=False, trust_env=False)
-
-
 def encode_path(path: Path) -> str:
     """Encode raw segments so that no server or proxy normalizes them.
 
@@ -258,16 +196,12 @@ def _encode_segment(path: Path, position: int) -> str:
     segment = path[position]
     if not segment:
         raise ValueError("empty path segment")
-    if _is_record_key(path, position):
+    if position == RECORD_POSITION and path[1:2] == ("streams",) and path[3:4] == ("records",):
         segment = _escaped_key(segment)
     elif segment in {".", ".."}:
         raise ValueError("relative path segment")
     encoded = quote(segment, safe="")
     return encoded.replace(".", "%2E") if ".." in encoded else encoded
-
-
-def _is_record_key(path: Path, position: int) -> bool:
-    return position == RECORD_POSITION and path[1:2] == ("streams",) and path[3:4] == ("records",)
 
 
 def _escaped_key(key: str) -> str:

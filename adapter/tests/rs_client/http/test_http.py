@@ -8,14 +8,8 @@ import pytest
 
 from adapter.tests.fake_rs import Answer, error_answer
 from adapter.tests.seed import world
-from pdpp_mcp_server.rs_client.http import (
-    BLOB_SECONDS,
-    JSON_BYTES,
-    READ_SECONDS,
-    RsClient,
-    in_process_client,
-    network_client,
-)
+from pdpp_mcp_server.rs_client.http import JSON_BYTES, READ_SECONDS, RsClient
+from pdpp_mcp_server.rs_client.inner_application import InnerApplication
 from pdpp_mcp_server.rs_client.port import (
     FixedBearer,
     HeldToken,
@@ -23,6 +17,7 @@ from pdpp_mcp_server.rs_client.port import (
     RsTimeout,
     RsUnreachable,
 )
+from pdpp_mcp_server.rs_client.senders import BLOB_SECONDS, Network, network_client
 
 pytestmark = pytest.mark.anyio
 origin = "http://127.0.0.1:7662"
@@ -31,12 +26,12 @@ Handler = Callable[[httpx2.Request], Coroutine[None, None, httpx2.Response]]
 
 
 def port_to(handler: Handler) -> Any:
-    http = httpx2.AsyncClient(transport=httpx2.MockTransport(handler))
+    http = Network(httpx2.AsyncClient(transport=httpx2.MockTransport(handler)))
     return RsClient(http, origin, FixedBearer("tok"), "0").port("schema", "req_1")
 
 
 def port_over(rs: Any) -> Any:
-    return RsClient(in_process_client(rs), origin, FixedBearer("tok"), "0").port("schema", "req_1")
+    return RsClient(InnerApplication(rs), origin, FixedBearer("tok"), "0").port("schema", "req_1")
 
 
 async def test_reads_are_numbered_and_carry_the_bearer() -> None:
@@ -184,7 +179,7 @@ async def test_a_renewed_bearer_is_used_once_after_a_401() -> None:
             assert rejected == "old"
             return HeldToken("new")
 
-    port = RsClient(in_process_client(rs), origin, Renewing(), "0").port("schema")
+    port = RsClient(InnerApplication(rs), origin, Renewing(), "0").port("schema")
     assert (await port.get(path)).ok
     assert [request.bearer for request in rs.requests] == ["Bearer old", "Bearer new"]
 

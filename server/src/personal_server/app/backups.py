@@ -14,7 +14,6 @@ import threading
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from importlib.metadata import version
 from pathlib import Path
 from typing import IO
 
@@ -23,6 +22,7 @@ from pdpp_kernel.refused_writes import refusal_of
 from pdpp_kernel.system.file_locks import try_lock
 from pdpp_kernel.values import DAY_NANOSECONDS, instant_ns, render_instant
 from personal_server.app.backup_ledger import keep_ledger
+from personal_server.app.own_version import VERSION
 from personal_server.app.stores import Stores
 from personal_server.configuration_file import configuration_path
 from personal_server.domain.stored import BackupProof, StoreCounts
@@ -176,7 +176,7 @@ def _write_archive(
         manifest = BackupManifest(
             f"bak_{stores.random_bytes(9).hex()}",
             render_instant(stores.clock()),
-            version("pdpp-personal-server"),
+            VERSION,
             counts.epoch,
             counts.sequence,
             counts.grants,

@@ -28,7 +28,7 @@ from starlette.types import Receive, Scope, Send
 from pdpp_kernel.errors import PersonalServerError
 from pdpp_kernel.values import NANOSECONDS
 from pdpp_sources.registry import SOURCES
-from personal_server.app.in_process import VERSION
+from personal_server.app.own_version import VERSION
 from personal_server.app.server import Server
 from personal_server.app.tallies import Tallies
 from personal_server.web.authorization_headers import sent_token

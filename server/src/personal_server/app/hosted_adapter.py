@@ -11,9 +11,10 @@ from starlette.types import ASGIApp
 
 from pdpp_kernel.errors import GrantPaused
 from pdpp_mcp_server.calls import adapter_settings, those_of_this_program
-from pdpp_mcp_server.rs_client.http import RsClient, in_process_client
+from pdpp_mcp_server.rs_client.http import RsClient
+from pdpp_mcp_server.rs_client.inner_application import InnerApplication
 from pdpp_mcp_server.rs_client.port import FixedBearer, RsPort
-from personal_server.app.in_process import VERSION, InProcessTransport
+from personal_server.app.own_version import VERSION
 from personal_server.app.stores import Stores
 from personal_server.domain.possession import PresentedToken
 from personal_server.hosted_mcp.admission import Admitted, HostedCredential
@@ -90,9 +91,8 @@ def hosted_adapter(
     """The application behind `/mcp`, calling `v1` in this process."""
 
     def open_port(credential: HostedCredential) -> RsPort:
-        client = in_process_client(InProcessTransport(v1, {credential.token: credential.state}))
-        bearer = FixedBearer(credential.token)
-        rs = RsClient(client, credential.origin, bearer, VERSION, encoding="identity")
+        inner = InnerApplication(v1, {"token_states": {credential.token: credential.state}})
+        rs = RsClient(inner, credential.origin, FixedBearer(credential.token), VERSION)
         return rs.port(credential.tool, credential.request_id)
 
     reachable = frozenset(f"{o}{path}" for o in origins for path in ("", "/mcp"))

@@ -9,10 +9,11 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import replace
 
-from pdpp_mcp_server.rs_client.http import RsClient, in_process_client
+from pdpp_mcp_server.rs_client.http import RsClient
+from pdpp_mcp_server.rs_client.inner_application import InnerApplication
 from pdpp_mcp_server.rs_client.port import FixedBearer
-from personal_server.app.in_process import LOCAL_OWNER, VERSION, InProcessTransport
 from personal_server.app.meaning import Meaning
+from personal_server.app.own_version import VERSION
 from personal_server.app.stores import open_stores
 from personal_server.app.v1 import callbacks_of, events_of, v1_app
 from personal_server.domain.own_values import OwnSpace
@@ -22,6 +23,9 @@ from personal_server.reading.proofs import Proofs
 from personal_server.reading.tokens import TokenResolver, TokenState
 from personal_server.settings import Settings
 from personal_server.web.origins import origin_policy
+
+LOCAL_OWNER = "local-owner"
+"""No token: it names the owner to an application that nobody else can call."""
 
 
 @contextmanager
@@ -41,9 +45,9 @@ def open_owner_reads(settings: Settings) -> Generator[RsClient, None, None]:
         events = events_of(stores, resolver, origins)
         v1 = v1_app(settings, stores, events, recorder, callbacks_of(settings), OwnSpace())
         owner = TokenState(replace(owner_of(stores.records.subject_id), resource=origins[0]))
-        client = in_process_client(InProcessTransport(v1, {LOCAL_OWNER: owner}))
+        inner = InnerApplication(v1, {"token_states": {LOCAL_OWNER: owner}})
         bearer = FixedBearer(LOCAL_OWNER)
         try:
-            yield RsClient(client, origins[0], bearer, VERSION, encoding="identity")
+            yield RsClient(inner, origins[0], bearer, VERSION)
         finally:
             meaning.close()

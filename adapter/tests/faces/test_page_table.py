@@ -77,7 +77,9 @@ async def test_a_record_is_what_it_has_of_its_own() -> None:
     assert "record_ids" not in outcome.structured
 
 
-@pytest.mark.parametrize("key", ["a b", 'q"', "x,y", "end\nnext: fetch {}", "-n", "k" * 201])
+@pytest.mark.parametrize(
+    "key", ["a..b", "a b", 'q"', "x,y", "end\nnext: fetch {}", "-n", "k" * 201]
+)
 async def test_a_key_that_could_be_taken_for_more_is_a_block(key: str) -> None:
     odd = {**payment(1), "id": key, "record_id": key}
     outcome = await page_of([payment(0), odd])

@@ -17,14 +17,16 @@ from pdpp_mcp_server.faces.record_identity import (
     RecordPlace,
     holder_of,
     payload_of,
+    ref_of,
 )
 from pdpp_mcp_server.faces.truncation import PayloadMember, members_of
 from pdpp_mcp_server.rs_client.answers import record_key_of
 from pdpp_mcp_server.rs_client.json_values import Json, as_text, compact, is_object
 from pdpp_mcp_server.safe_text import BREAKS, clean, one_line, preview_json, unlinked
 
-PLAIN_KEY = re.compile(r"[A-Za-z0-9][A-Za-z0-9._~@=+-]{0,199}")
-"""A key that can begin a line: it can neither be taken for one of ours nor for several cells."""
+PLAIN_KEY = re.compile(r"(?!.*\.\.)[A-Za-z0-9][A-Za-z0-9._~@=+-]{0,199}")
+"""A key that can begin a line: it can neither be taken for one of ours nor for several cells, and
+an id ends in it as it is."""
 BARE_CELL = re.compile(r'[^\s",\\](?:[^",\\\n\r]*[^\s",\\])?')
 READ_AS_VALUE = re.compile(r"true|false|null|NaN|-?Infinity|[-+]?(?:\d|\.\d).*")
 DATE = re.compile(r"\d{4}-\d{2}-\d{2}(?:T[0-9:.+Z-]+)?")
@@ -169,14 +171,18 @@ def _line(names: Iterable[str]) -> str:
 
 
 def _prefix_of(call: ToolCall, rows: Sequence[Json], scope: RecordPlace) -> str | None:
-    found: set[str] = set()
-    for row in rows:
-        key, shown = record_key_of(row) or "", holder_of(call, row, scope).id
-        is_plain = row.get("id") == key and PLAIN_KEY.fullmatch(key)
-        if not is_plain or not shown.endswith(f":{key}"):
-            return None
-        found.add(shown.removesuffix(key))
-    return found.pop() if len(found) == 1 else None
+    # told by one of them, since an id that reads back with the longest plain key does with each
+    keys = [record_key_of(row) or "" for row in rows]
+    if not all(
+        row.get("id") == key and PLAIN_KEY.fullmatch(key)
+        for row, key in zip(rows, keys, strict=True)
+    ):
+        return None
+    if len({ref_of(row, scope, "") for row in rows}) > 1:
+        return None
+    longest = max(keys, key=len)
+    shown = holder_of(call, rows[keys.index(longest)], scope).id
+    return shown.removesuffix(longest) if shown.endswith(f":{longest}") else None
 
 
 def alike(objects: Sequence[Json], may_stand_once: Callable[[str], bool]) -> Json:

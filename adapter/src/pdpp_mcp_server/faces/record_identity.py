@@ -82,13 +82,18 @@ class Holder:
     record: RecordRef | None
 
 
+def ref_of(row: Json, scope: RecordPlace, key: str) -> RecordRef:
+    """The record of that key where a row, or else the request, says that it is."""
+    stream = as_text(row.get("stream")) or scope.stream
+    return RecordRef(connection_of(row) or scope.connection_id, stream, key)
+
+
 def holder_of(call: ToolCall, row: Json, scope: RecordPlace) -> Holder:
     """The record a row is, and its id as shown."""
     key = record_key_of(row)
-    stream = as_text(row.get("stream")) or scope.stream
-    if key is None or not is_part(stream):
+    record = ref_of(row, scope, key or "")
+    if key is None or not is_part(record.stream):
         return _unidentified(call, row)
-    record = RecordRef(connection_of(row) or scope.connection_id, stream, key)
     shown = format_id(record)
     if len(shown) > HANDLE_CHARS:
         return _unidentified(call, row)

@@ -16,6 +16,7 @@ from pdpp_mcp_server.faces.record_identity import (
     RecordPlace,
     holder_of,
     payload_of,
+    ref_of,
 )
 from pdpp_mcp_server.faces.truncation import (
     Measure,
@@ -25,6 +26,7 @@ from pdpp_mcp_server.faces.truncation import (
     members_of,
     reach_of,
 )
+from pdpp_mcp_server.rs_client.answers import record_key_of
 from pdpp_mcp_server.rs_client.json_values import (
     Json,
     as_object,
@@ -52,7 +54,10 @@ class RowItem:
     @cached_property
     def holder(self) -> Holder:
         """The record, and its id as shown."""
-        return holder_of(self.call, self.row, self.scope)
+        prefix, key = self.table.id_prefix, record_key_of(self.row)
+        if prefix is None or key is None:
+            return holder_of(self.call, self.row, self.scope)
+        return Holder(prefix + key, ref_of(self.row, self.scope, key))
 
     @cached_property
     def payload(self) -> list[PayloadMember]:

@@ -180,6 +180,8 @@ def test_a_channel_is_told_nothing_of_itself_and_the_most_urgent_first() -> None
         (QuietHours(12 * 60, 14 * 60), "UTC", 14, False),
         (QuietHours(22 * 60, 7 * 60), "Asia/Tokyo", 13, True),
         (QuietHours(22 * 60, 7 * 60), "Asia/Tokyo", 22, False),
+        (QuietHours(18 * 60 + 45, 19 * 60), "Asia/Kathmandu", 13, True),
+        (QuietHours(18 * 60, 18 * 60 + 45), "Asia/Kathmandu", 13, False),
     ],
 )
 def test_quiet_hours_are_of_the_owners_clock(

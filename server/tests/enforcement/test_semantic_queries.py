@@ -86,7 +86,9 @@ def test_what_is_near_lends_weight_to_what_stands_beside_it() -> None:
 
 def test_what_was_said_within_the_hour_of_what_holds_most_words_gains_by_it() -> None:
     minute = 60_000_000_000
-    at = {"n1": 0, "n2": 60 * minute, "n3": 61 * minute, "n4": -60 * minute}
+    noon = 1_767_268_800_000_000_000
+    since = {"n1": 0, "n2": 60, "n3": 61, "n4": -60}
+    at = {key: noon + minutes * minute for key, minutes in since.items()}
     found = {key: Candidate("cin_a", "notes", key, (1,), 1, time) for key, time in at.items()}
     some = [Ranked(found["n1"], -8.0), *(Ranked(found[key], -4.0) for key in ("n3", "n2"))]
     record = NearRecord(found["n4"], 0.5, "body", 0, 1)

@@ -51,6 +51,15 @@ def test_what_was_asked_for_is_ticked_and_what_is_optional_is_not(memory: Bench)
     assert not first_choices(review.offers, picker=True).entries[0].keep
 
 
+def test_being_told_of_changes_is_ticked_where_it_was_asked_for(memory: Bench) -> None:
+    told, untold = view(memory, entry(events=True)), view(memory, entry(), request_id="ar_2")
+    assert [first_choices(each.offers, picker=False).events for each in (told, untold)] == [
+        True,
+        False,
+    ]
+    assert not first_choices(told.offers, picker=True).events
+
+
 def test_a_complete_review_has_an_artifact_and_an_incomplete_one_none(memory: Bench) -> None:
     review = view(memory, entry())
     assert review.missing == ()

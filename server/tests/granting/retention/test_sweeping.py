@@ -15,6 +15,7 @@ from personal_server.storage.authorization_rows import (
     EventRow,
     GrantRow,
     PackageRow,
+    ReadingWordsRow,
     RefreshTokenRow,
     RequestRow,
     ReviewArtifactRow,
@@ -125,6 +126,16 @@ def test_a_client_whose_access_ended_goes_after_ninety_days(bench: Any, make_ent
     later(bench, 2 * DAY)
     assert bench.rows(ClientRow) == []
     assert len(bench.rows(GrantRow)) == 1
+
+
+def test_words_that_were_seen_are_forgotten_in_their_time(bench: Any) -> None:
+    with bench.store.write() as writer:
+        ends_at_ns = bench.now_ns + DAY
+        writer.insert(ReadingWordsRow(held_id="grt_1", salt=b"", seen=b"", ends_at_ns=ends_at_ns))
+    later(bench, DAY - 1)
+    assert len(bench.rows(ReadingWordsRow)) == 1
+    later(bench, 1)
+    assert bench.rows(ReadingWordsRow) == []
 
 
 def test_what_an_access_was_told_is_forgotten_a_month_after_it_ended(bench: Any) -> None:

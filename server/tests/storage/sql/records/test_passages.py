@@ -60,6 +60,22 @@ def test_the_vectors_of_what_was_erased_leave_the_file(tmp_path: Path) -> None:
         assert held(tmp_path, stays) == (False, False)
 
 
+@pytest.mark.usefixtures("small_blocks")
+def test_the_vectors_of_an_erased_account_leave_the_file(tmp_path: Path) -> None:
+    texts = {"cin_a": "the secret number", "cin_b": "puppy"}
+    with sqlite_store(tmp_path) as store:
+        furnish(store, *texts)
+        for connection_id, text in texts.items():
+            write(store, connection_id, [note("n1", body=text)])
+            assert embed(store, connection_id) == [text]
+        gone, stays = (vector_of(text) for text in texts.values())
+        assert held(tmp_path, gone) == held(tmp_path, stays) == (True, True)
+        store.erase_connection("cin_a", 3_000)
+        store.finish_erasures()
+        assert held(tmp_path, gone) == (False, False)
+        assert held(tmp_path, stays) == (True, True)
+
+
 def held(folder: Path, vector: bytes) -> tuple[bool, bool]:
     """Whether the files hold a vector, and its signs."""
     files = b"".join(path.read_bytes() for path in (folder / "data").glob("records.db*"))

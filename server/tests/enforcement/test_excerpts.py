@@ -69,7 +69,7 @@ def test_snippets_are_escaped_marked_and_short(text: str, query: str) -> None:
     found = matches(text, query)
     if found is None:
         return
-    shown = render_snippet(found).text
+    shown = render_snippet(found, render_excerpt(found)).text
     assert shown.count("<mark>") == shown.count("</mark>") >= 1
     plain = shown.replace("<mark>", "").replace("</mark>", "")
     assert "<" not in plain
@@ -120,7 +120,7 @@ def test_long_texts_are_cut_at_blanks_around_the_densest_place() -> None:
     assert preview.count("rain") == 3
     assert not preview.startswith("ull")
     assert excerpt.truncated is True
-    snippet = render_snippet(found).text
+    snippet = render_snippet(found, render_excerpt(found)).text
     assert snippet.startswith("…")
     assert snippet.endswith("…")
 
@@ -129,7 +129,10 @@ def test_a_run_of_characters_that_are_tokens_is_marked_as_one() -> None:
     found = matches("他在大雨中走了。大雨停了", "大雨 停")
     assert found is not None
     assert render_excerpt(found).match_ranges == [(2, 4), (8, 11)]
-    assert render_snippet(found).text == "他在<mark>大雨</mark>中走了。<mark>大雨停</mark>了"
+    assert (
+        render_snippet(found, render_excerpt(found)).text
+        == "他在<mark>大雨</mark>中走了。<mark>大雨停</mark>了"
+    )
 
 
 def test_the_field_with_most_terms_is_strongest_and_the_title_counts_double() -> None:
@@ -264,7 +267,7 @@ def test_an_excerpt_begins_a_little_before_its_match(
     start, end = snippet
     marked = f"{text[start:begin]}<mark>rain</mark>{text[begin + 4 : end]}"
     before, after = "…" if start else "", "…" if end < length else ""
-    assert render_snippet(found).text == f"{before}{marked}{after}"
+    assert render_snippet(found, render_excerpt(found)).text == f"{before}{marked}{after}"
 
 
 @pytest.mark.parametrize(
@@ -330,7 +333,10 @@ def test_signs_of_html_are_escaped_in_snippets(sign: str) -> None:
     assert found is not None
     escaped = html.escape(sign)
     assert escaped != sign
-    assert render_snippet(found).text == f"a{escaped} <mark>rain</mark> {escaped}b"
+    assert (
+        render_snippet(found, render_excerpt(found)).text
+        == f"a{escaped} <mark>rain</mark> {escaped}b"
+    )
     passage = passage_excerpt("body", f"a{sign}b", 0, 3)
     assert passage is not None
     assert passage_snippet(passage).text == f"a{escaped}b"

@@ -215,9 +215,9 @@ def passage_snippet(found: Excerpt) -> Snippet:
     return Snippet(field=found.field_path, text=f"{before}{_escaped(text)}{after}")
 
 
-def render_snippet(found: FieldMatches) -> Snippet:
-    """The short, escaped and marked form of the excerpt."""
-    outer = _window(found, EXCERPT_CHARS, _LEAD_CHARS)
+def render_snippet(found: FieldMatches, excerpt: Excerpt) -> Snippet:
+    """The short, escaped and marked form of its excerpt."""
+    outer = excerpt.start_chars, excerpt.start_chars + len(excerpt.preview_text)
     start, end = _window(found, SNIPPET_CHARS, _SNIPPET_LEAD_CHARS, within=outer)
     parts = ["…"] if start > 0 else []
     at = start
@@ -290,10 +290,10 @@ def _window(found: FieldMatches, size: int, lead: int, within: Range | None = No
     """
     low, high = within or (0, len(found.text))
     ranges = _inside(found.ranges, low, high)
+    starts = dict.fromkeys(max(low, min(begin - lead, high - size)) for begin, _ in ranges)
+    best, most = next(iter(starts), low), (-1.0, -1)
     times = Counter(index for _, index in found.found_at)
-    best, most = low, (-1.0, -1)
-    for begin, _ in ranges:
-        start = max(low, min(begin - lead, high - size))
+    for start in starts if len(starts) > 1 else ():  # most texts have one place, or are short
         terms_inside = {index for at, index in found.found_at if start <= at < start + size}
         count_inside = sum(start <= b and e <= start + size for b, e in ranges)
         value = (sum(1 / times[index] for index in sorted(terms_inside)), count_inside)

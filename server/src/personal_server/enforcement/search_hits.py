@@ -155,7 +155,7 @@ def disclose_hit(
     path = f"/v1/streams/{quote(row.stream, safe='')}/records/{key_segment(row.key)}"
     hit.record_url = f"{path}?connection_id={quote(row.connection_id, safe='')}"
     hit.id, hit.record_key, hit.connector_id = row.key, row.key, source.connector_key
-    hit.snippet = passage_snippet(excerpt) if quoted is None else render_snippet(quoted)
+    hit.snippet = passage_snippet(excerpt) if quoted is None else render_snippet(quoted, excerpt)
     return hit
 
 

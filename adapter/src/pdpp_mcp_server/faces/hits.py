@@ -147,8 +147,14 @@ class HitTable(PageTable):
 
     def example(self, limit_chars: int) -> int:
         """The number of the first hit whose excerpt is cut, 0 where none is."""
-        cuts = (each and each.as_cut(limit_chars) for each in self.excerpts)
-        return next((number for number, cut in enumerate(cuts, 1) if cut), 0)
+        if limit_chars not in self._examples:  # each hit asks, at each measure
+            cuts = (each and each.as_cut(limit_chars) for each in self.excerpts)
+            self._examples[limit_chars] = next((n for n, cut in enumerate(cuts, 1) if cut), 0)
+        return self._examples[limit_chars]
+
+    @cached_property
+    def _examples(self) -> dict[int, int]:
+        return {}
 
     @cached_property
     def page(self) -> Json:
@@ -197,7 +203,8 @@ class HitItem:
     @cached_property
     def excerpt(self) -> RenderedExcerpt | None:
         """The passage that matched."""
-        return excerpt_of(self.hit)
+        known = self.table.excerpts
+        return known[self.number - 1] if known else excerpt_of(self.hit)
 
     @cached_property
     def payload(self) -> list[PayloadMember]:

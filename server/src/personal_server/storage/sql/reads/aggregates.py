@@ -7,10 +7,11 @@ Source: docs/contract/resource-server.md 10.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
+from functools import partial
 from itertools import product
 from math import prod
 from typing import Any, NamedTuple
@@ -182,23 +183,30 @@ class _Aggregate:
         dialect = self._reader.session.dialect
         for segment in parts:
             column = self._measured_column(segment.place)
-            sides = len(segment.sides)
+            sides, keys_of = len(segment.sides), self._keys_of(segment)
             what = segment.columns(segment.figures(self._plan.metric, column, dialect))
             for line in self._lines(segment, what, segment.by_group):
                 count, *values = line[sides:]
-                for key in self._keys(segment, line):
+                for key in keys_of(line):
                     absorb(found.setdefault(key, Figures()), self._plan.metric, count, values)
             if column is not None and not segment.is_summed:
                 self._complete(segment, column, found)
         return found
 
-    def _keys(self, segment: Segment, line: Line) -> Iterable[Key]:
-        """The groups that a line is in.
+    def _keys_of(self, segment: Segment) -> Callable[[Line], Iterable[Key]]:
+        """What tells the groups that a line is in, settled before there are thousands of lines."""
+        if segment.has_lists:
+            return partial(self._pairs_of, segment)
+        if len(segment.sides) == 1:
+            point_of = segment.sides[0].point_of
+            return lambda line: ((point_of(line[0]),),)
+        return lambda line: (segment.key_of(line),)
 
-        A line whose two lists have three and four strings is in twelve.  Raises: QueryTimeout.
+    def _pairs_of(self, segment: Segment, line: Line) -> Iterable[Key]:
+        """A line whose two lists have three and four strings is in twelve.
+
+        Raises: QueryTimeout.
         """
-        if not segment.has_lists:
-            return (segment.key_of(line),)
         points = segment.points_of(line)
         if len(points) > 1 and min(map(len, points)) > 1:
             self._pairs += prod(map(len, points))
@@ -222,11 +230,11 @@ class _Aggregate:
     def _complete(self, segment: Segment, column: Column, found: dict[Key, Figures]) -> None:
         """What one pass of figures cannot give: odd parts of sums, distinct values, and ranks."""
         name, metric, sides = f"r.{column.name}", self._plan.metric, len(segment.sides)
-        is_sum = metric in (Metric.SUM, Metric.AVG)
+        is_sum, keys_of = metric in (Metric.SUM, Metric.AVG), self._keys_of(segment)
         odd = unscaled(name, column.kind, self._reader.session.dialect) if is_sum else None
         if odd is not None:
             for line in self._lines(segment, segment.columns(name), "", Where((odd,))):
-                for key in self._keys(segment, line):
+                for key in keys_of(line):
                     found[key].add(Decimal(repr(line[-1])))
         present = Where((f"{name} IS NOT NULL",))
         if metric is Metric.COUNT_DISTINCT:
@@ -235,7 +243,7 @@ class _Aggregate:
                 return self._lines(segment, f"DISTINCT {segment.columns(value)}", "", present)
 
             for line in whole_lines(segment.place, column.field, column.kind, distinct):
-                for key in self._keys(segment, line):
+                for key in keys_of(line):
                     found[key].note(line[-1], 1)
         if metric.percent is not None:
             by_value = replace(segment, sides=(*segment.sides, Side(name)))
@@ -244,7 +252,7 @@ class _Aggregate:
             for line in self._lines(by_value, what, by_value.by_group, present):
                 figures = of_sides.get(line[:sides])
                 if figures is None or segment.has_lists:  # whose pairs are counted
-                    figures = [found[key] for key in self._keys(segment, line)]
+                    figures = [found[key] for key in keys_of(line)]
                     of_sides[line[:sides]] = figures
                 for each in figures:
                     each.note(line[sides], line[-1])

@@ -331,15 +331,19 @@ def _indexes(words: Sequence[str], word: str) -> list[int]:
     return found
 
 
-def ranges_of(text: str, places: Sequence[int]) -> list[tuple[int, int]]:
-    """The stretches [start, end) of the tokens at some places, ascending."""
+def ranges_of(
+    text: str, places: Sequence[int], spread: str, words: Sequence[str]
+) -> list[tuple[int, int]]:
+    """The stretches [start, end) of the tokens at some places, ascending.
+
+    `spread` has blanks between the words of the text (`spaced`); `words` are these.
+    """
     folded = FOLDED_LETTERS
     if not text.isascii() and any(len(folded[code_point]) != 1 for code_point in {*map(ord, text)}):
         found = spans(text)
         return [(found[place].start, found[place].end) for place in places]
     # each letter keeps its place, so that only these tokens are looked for
-    spread = f" {spaced(text)} "
-    words = spread.split()
+    spread = f" {spread} "
     starts: dict[int, int] = {}
     for word in {words[place] for place in places}:
         at = 0

@@ -254,14 +254,15 @@ def _located(
     """The stretches of the tokens at these positions; only their blocks are looked at closely."""
     found: list[Range] = []
     first, at = 0, 0
-    for (start, end), words in zip(blocks, spread, strict=True):
-        after = first + len(words.split())
+    for (start, end), block in zip(blocks, spread, strict=True):
+        words = block.split()
+        after = first + len(words)
         inside: list[int] = []
         while at < len(places) and places[at] < after:
             inside.append(places[at] - first)
             at += 1
         if inside:
-            located = ranges_of(text[start:end], inside)
+            located = ranges_of(text[start:end], inside, block, words)
             found += [(start + begin, start + stop) for begin, stop in located]
         first = after
         if at == len(places) or len(found) >= _MAX_LOCATED:

@@ -6,10 +6,9 @@ Rule: a backend that computes them another way (indexes, SQL) must give the same
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import orjson
 
@@ -33,8 +32,7 @@ A_PERSON = "person"
 
 
 # Groups: their order, and what is said of those not returned (docs/contract/resource-server.md 10)
-@dataclass(frozen=True, slots=True)
-class GroupTally:
+class GroupTally(NamedTuple):
     """A group, the exact number it is ranked by (`None`: null), and its keys as they compare."""
 
     group: Group

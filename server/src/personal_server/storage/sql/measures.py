@@ -50,11 +50,13 @@ def unscaled(name: str, kind: ValueKind, dialect: Dialect) -> str | None:
 def absorb(figures: Figures, metric: Metric, count: int, values: list[Any]) -> None:
     """Add a line of `measured` columns to a group."""
     figures.count += count
+    if not values:
+        return
     match metric:
-        case Metric.SUM | Metric.AVG if values:
+        case Metric.SUM | Metric.AVG:
             figures.present += values[0]
             figures.add(_summed(values[1:]))
-        case Metric.MIN | Metric.MAX if values:
+        case Metric.MIN | Metric.MAX:
             (value,) = values
             extremes = [extreme for extreme in (figures.extreme, value) if extreme is not None]
             pick: Any = min if metric is Metric.MIN else max

@@ -188,7 +188,10 @@ class _Aggregate:
             for line in self._lines(segment, what, segment.by_group):
                 count, *values = line[sides:]
                 for key in keys_of(line):
-                    absorb(found.setdefault(key, Figures()), self._plan.metric, count, values)
+                    group = found.get(key)
+                    if group is None:
+                        group = found[key] = Figures()
+                    absorb(group, self._plan.metric, count, values)
             if column is not None and not segment.is_summed:
                 self._complete(segment, column, found)
         return found

@@ -125,7 +125,7 @@ def mailbox_place(
         provider = provider or provider_of(address)
         if provider is None:
             raise InvalidRequest(
-                "The address does not say where its mailbox is.",
+                "The mail server of this address is not known.",
                 param="host",
                 next_step="Name the IMAP server of the provider, such as imap.example.org.",
             )

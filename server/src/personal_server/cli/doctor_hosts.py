@@ -145,8 +145,8 @@ def check_host(
             host.name,
             f"the authorization page answered with status {page.status}",
             (
-                "The authorization page must lead to the consent page; check the "
-                "proxies between host and server."
+                "The address at which apps ask for access must show your consent page; check "
+                "the proxies between host and server."
             ),
         )
         return

@@ -79,7 +79,9 @@ def account_called(accounts: Sequence[Account], name: str) -> Account:
     )
     if meant:
         raise CommandError(
-            "ambiguous_account", "Several accounts have this name.", f"Name its id: {choices}."
+            "ambiguous_account",
+            "Several accounts have this name.",
+            f"Give the id of one of them: {choices}.",
         )
     raise CommandError(
         "unknown_account", "There is no account of this name.", f"Your accounts: {choices}."

@@ -113,7 +113,9 @@ def _not_whole(
     if len(reports) < len(contents.readings):
         return "source_failed", message("a source could not read all of these files")
     if left:
-        sentence = message("no source reads %(file)s, which the table may hold", file=left[0])
+        sentence = message(
+            "no source can read %(file)s, and the table may hold records of it", file=left[0]
+        )
         return "file_left", sentence
     codes = {each["code"]: each["count"] for report in reports for each in report["skipped"]}
     codes = {code: count for code, count in codes.items() if code not in PASSED}

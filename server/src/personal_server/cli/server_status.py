@@ -58,7 +58,7 @@ def status_command(around: CommandContext) -> Callable[..., int]:
         except CommandError as error:
             if error.failure.code != "not_connected":
                 raise
-            console().print("No app in this directory is connected to a server.")
+            console().print("No app was connected to a server from this folder.")
             return 0
 
     return status

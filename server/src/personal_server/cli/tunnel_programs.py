@@ -123,7 +123,7 @@ def _cloudflared(port: int) -> Tunnel:
     if hosts:
         return Tunnel("Cloudflare Tunnel", f"https://{hosts[0]}", is_public=True)
     step = (
-        f"Make a tunnel of your own name to http://127.0.0.1:{port} (docs/deploy.md). A quick "
+        f"Make a tunnel whose name stays, to http://127.0.0.1:{port} (docs/deploy.md). A quick "
         "tunnel gets another name each time, so apps would have to connect anew."
     )
     return Tunnel("Cloudflare Tunnel", trouble="installed, but no tunnel leads here", step=step)

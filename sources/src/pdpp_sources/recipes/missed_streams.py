@@ -132,7 +132,7 @@ def _why(member: ExportMember, stream: RecipeStream) -> CatalogueText | None:
         if first is None or not has_place(first.values, places)
     ]
     return message(
-        "%(stream)s: the first row lacks what `has` names (%(names)s)",
+        "%(stream)s: the first row has no column or field that `has` requires (%(names)s)",
         stream=stream.name,
         names=", ".join(lacking),
     )

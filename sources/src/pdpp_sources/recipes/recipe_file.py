@@ -257,7 +257,9 @@ class _RecipeText:
             raise self._fault("recipe_unknown_value", (*at, "rows"), what)
         for taken in OF_FILE if stream.file else ():
             if stream.field(taken) is not None:
-                what = message("a stream with files has a field of this name already")
+                what = message(
+                    "rename this field: a stream with files gets one of this name by itself"
+                )
                 raise self._fault("recipe_unknown_value", (*at, "fields", taken), what)
         if stream.within is None and not stream.has:
             what = message("the key `%(name)s` is missing", name="has")
@@ -367,7 +369,7 @@ _SAID: Mapping[str, str] = {
     "alternatives": message("a list of names, or of lists of names"),
     "number": message("a number"),
     "flag": message("true or false"),
-    "streams": message("tables that begin with [[stream]]"),
+    "streams": message("one or more tables, each under the heading [[stream]]"),
     "values": message("a table of texts, or of lists of texts"),
     "relations": message("a table of tables with `stream` and `field`"),
     "fields": message("a table of fields"),

@@ -95,6 +95,13 @@ class Fed:
             return check_feed(self.feed, self.stores, reader, "UTC")
 
 
+def past_what_came(fed: Fed) -> None:
+    """The clock of the place moves on, so that what came before is not read again."""
+    feed_store(fed.stores).change_feed(
+        fed.feed_id, lambda feed: replace(feed, reached=time.time_ns() + SECOND)
+    )
+
+
 class NoRecords:
     def delete(self, account: str, stream: str, keys: Iterable[str]) -> int:
         raise AssertionError(account, stream, list(keys))
@@ -205,10 +212,7 @@ def test_a_maildir_is_read_on_from_where_it_was_and_renames_are_renames(
     for name in os.listdir(tmp_path / "Maildir" / "new"):
         (tmp_path / "Maildir" / "new" / name).rename(tmp_path / "Maildir" / "cur" / f"{name}:2,S")
     box.add(a_mail(20, to="list@example.com"))
-    # the clock of the place moves on, so that what came before is not read again
-    feed_store(fed.stores).change_feed(
-        fed.feed_id, lambda feed: replace(feed, reached=time.time_ns() + SECOND)
-    )
+    past_what_came(fed)
     result = settled(fed, monkeypatch)
     assert (result.code, result.records_new, result.commands) == (None, 1, 1)
     assert fed.held() == {"messages": 21}
@@ -484,9 +488,7 @@ def test_what_took_the_place_of_a_mail_since_the_look_is_not_followed(
     box.add(a_mail(0))
     fed = watch(tmp_path / "Maildir")
     settled(fed, monkeypatch)
-    feed_store(fed.stores).change_feed(
-        fed.feed_id, lambda feed: replace(feed, reached=time.time_ns() + SECOND)
-    )
+    past_what_came(fed)
     new, seen = tmp_path / "Maildir" / "new", feed_runs.decide
     for number in (1, 2):
         box.add(a_mail(number))
@@ -532,9 +534,7 @@ def test_a_disk_that_is_full_while_new_mails_are_copied_is_told(
     box.add(a_mail(0))
     fed = watch(tmp_path / "Maildir")
     settled(fed, monkeypatch)
-    feed_store(fed.stores).change_feed(
-        fed.feed_id, lambda feed: replace(feed, reached=time.time_ns() + SECOND)
-    )
+    past_what_came(fed)
     box.add(a_mail(1))
     staged = list[Path]()
 

@@ -6,7 +6,6 @@ and imported when it is called; other parts are looked for only where their comm
 
 from __future__ import annotations
 
-import gc
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import entry_points
@@ -14,6 +13,7 @@ from typing import NoReturn, TypeAlias
 
 import cyclopts
 
+from pdpp_mcp_server.commands import long_life
 from pdpp_mcp_server.commands.exits import package_version, run_app
 
 Commands: TypeAlias = Mapping[str, tuple[str, str, str]]
@@ -102,7 +102,7 @@ def command_line(beside: Commands | None = None) -> cyclopts.App:
 
 def run(arguments: Callable[[], Sequence[str]] = lambda: sys.argv[1:]) -> NoReturn:
     """Run the entry point `pdpp`."""
-    gc.set_threshold(50_000, 20, 20)  # most commands end before so much is left behind
+    long_life.look_seldom()
     given = list(arguments())
     # the server shows its own part of `status`, so that name alone may be another part's
     is_ours = bool(given) and given[0] in OWN and given[0] != "status"

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import gc
 
-OBJECTS_BETWEEN_ROUNDS = 50_000
+SELDOM = 50_000, 20, 20
+"""Looks when so many objects were made that are still there; the older every twentieth time."""
 
 
 def put_off() -> None:
@@ -18,13 +19,8 @@ def put_off() -> None:
     gc.disable()
 
 
-def look_seldom() -> None:
-    """Look when many objects were made that are still there."""
-    gc.set_threshold(OBJECTS_BETWEEN_ROUNDS, 20, 20)
-
-
 def leave_what_is_there() -> None:
     """Look from now on, among what comes later."""
     gc.freeze()
-    look_seldom()
+    gc.set_threshold(*SELDOM)
     gc.enable()

@@ -6,6 +6,7 @@ and imported when it is called; other parts are looked for only where their comm
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import entry_points
@@ -13,8 +14,8 @@ from typing import NoReturn, TypeAlias
 
 import cyclopts
 
-from pdpp_mcp_server.commands import long_life
 from pdpp_mcp_server.commands.exits import package_version, run_app
+from pdpp_mcp_server.commands.long_life import SELDOM
 
 Commands: TypeAlias = Mapping[str, tuple[str, str, str]]
 """By name: the group that help lists it in, what is called (`module:function`), and its help."""
@@ -102,9 +103,8 @@ def command_line(beside: Commands | None = None) -> cyclopts.App:
 
 def run(arguments: Callable[[], Sequence[str]] = lambda: sys.argv[1:]) -> NoReturn:
     """Run the entry point `pdpp`."""
-    long_life.look_seldom()
+    gc.set_threshold(*SELDOM)
     given = list(arguments())
     # the server shows its own part of `status`, so that name alone may be another part's
     is_ours = bool(given) and given[0] in OWN and given[0] != "status"
-    beside: Commands | None = {} if is_ours else None
-    sys.exit(run_app(command_line(beside), given))
+    sys.exit(run_app(command_line({} if is_ours else None), given))

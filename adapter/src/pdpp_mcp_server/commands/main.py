@@ -14,8 +14,8 @@ from typing import NoReturn, TypeAlias
 
 import cyclopts
 
+from pdpp_kernel.long_life import SELDOM
 from pdpp_mcp_server.commands.exits import package_version, run_app
-from pdpp_mcp_server.commands.long_life import SELDOM
 
 Commands: TypeAlias = Mapping[str, tuple[str, str, str]]
 """By name: the group that help lists it in, what is called (`module:function`), and its help."""

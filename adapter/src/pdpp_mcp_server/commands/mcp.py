@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 import cyclopts
 
-from pdpp_mcp_server.commands import long_life
+from pdpp_kernel import long_life
 from pdpp_mcp_server.commands.exits import package_version
 from pdpp_mcp_server.commands.failures_shown import (
     CommandError,

@@ -20,9 +20,9 @@ from rich.console import Console
 from rich.markup import escape
 from starlette.types import ASGIApp
 
+from pdpp_kernel import long_life
 from pdpp_kernel.system.memory_images import forbid_core_dumps
 from pdpp_kernel.system.process_resources import raise_descriptor_limit, share_one_heap
-from pdpp_mcp_server.commands import long_life
 from pdpp_mcp_server.commands.exits import INTERRUPTED
 from pdpp_mcp_server.commands.failures_shown import (
     CommandError,

@@ -8,7 +8,7 @@ the clock.  A ratio below 1 means that this checkout is faster.  With `--callers
 (`bench/peers.py`) are installed and asked the same searches beside this checkout.  The other
 checkout needs its own environment (`make install` there).  `. --records 10000000 --records-there
 100000` asks two sizes of one checkout.  With `--store` the records of this checkout lie in another
-database than the file.
+database than the file, with `--store-there` those of the other one.
 """
 
 from __future__ import annotations
@@ -84,13 +84,8 @@ class Side:
     def reads(self) -> Sequence[Read]:
         """Every read, of its own archive."""
         rest = RestCaller(self.site.origin, self.token)
-        return [*reads_of(self.mailbox, rest), *searches_anew()]
-
-    @property
-    def loads(self) -> Sequence[Read]:
-        """Those that many callers ask for at once."""
-        rest = RestCaller(self.site.origin, self.token)
-        return [*reads_of(self.mailbox, rest), change_feed(self.mailbox)]
+        feed = change_feed(self.mailbox)
+        return [*reads_of(self.mailbox, rest), feed, *searches_anew()]
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,10 +119,15 @@ def main() -> int:
     console = Console(highlight=False, width=150)
     with tempfile.TemporaryDirectory(prefix="pdpp-beside-") as folder, ExitStack() as stack:
         sides = [
-            _side(checkout, Path(folder) / name, records, stack, console, options)
-            for name, checkout, records in (
-                ("here", HERE, options.records),
-                ("there", options.checkout.resolve(), options.records_there or options.records),
+            _side(checkout, Path(folder) / name, records, store, stack, console, options.workers)
+            for name, checkout, records, store in (
+                ("here", HERE, options.records, options.store),
+                (
+                    "there",
+                    options.checkout.resolve(),
+                    options.records_there or options.records,
+                    options.store_there,
+                ),
             )
         ]
         _show_starts(sides, console)
@@ -156,13 +156,14 @@ def _side(
     checkout: Path,
     folder: Path,
     records: int,
+    store: str | None,
     stack: ExitStack,
     console: Console,
-    options: argparse.Namespace,
+    workers: int,
 ) -> Side:
     programs = checkout / ".venv" / "bin"
-    url = stack.enter_context(database(options.store if checkout == HERE else None))
-    site = Site(folder, programs, database_url=url, workers=options.workers)
+    url = stack.enter_context(database(store))
+    site = Site(folder, programs, database_url=url, workers=workers)
     console.print(f"{checkout}: filling an archive of {records:,} records …")
     done = subprocess.run(
         [programs / "python", "-c", FILL, site.data_dir, str(records), *([url] if url else [])],
@@ -272,7 +273,7 @@ def _show_loads(sides: Sequence[Side], options: argparse.Namespace, console: Con
         for callers in options.callers:
             row = [f"{name}, hosted" if over_tool else name, str(callers)]
             for side in sides:
-                read = next(each for each in side.loads if each.name == name)
+                read = next(each for each in side.reads if each.name == name)
                 row += _cells(_load(side, read, callers, options.seconds, over_tool=over_tool))
             table.add_row(*row)
     console.print(table)
@@ -314,6 +315,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--records", type=int, default=100_000)
     parser.add_argument("--records-there", type=int, help="if they are to differ")
     parser.add_argument("--store", choices=STORES, help="where this checkout keeps its records")
+    parser.add_argument("--store-there", choices=STORES, help="where the other one does")
     parser.add_argument("--workers", type=int, default=1, help="processes of each server")
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument("--only", nargs="*", help="reads whose names hold one of these words")

@@ -126,7 +126,7 @@ class Site:
                     log.seek(0)
                     sys.exit(f"the server did not start:\n{log.read()}")
                 sleep(0.01)
-            yield Running(process.pid, perf_counter() - begin)
+            yield Running(process.pid, perf_counter() - begin, self._database_running())
         finally:
             stop(process)
             log.close()
@@ -146,6 +146,14 @@ class Site:
         """The name of the database, where it is not the file."""
         return None if self.database_url is None else POSTGRESQL
 
+    def _database_running(self) -> Running | None:
+        if self.database_url is None:
+            return None
+        with psycopg.connect(self.database_url) as connection:
+            [folder] = connection.execute("SHOW data_directory").fetchone() or [""]
+        lines = Path(folder, "postmaster.pid").read_text(encoding="utf-8").splitlines()
+        return Running(int(lines[0]))
+
     def _answers(self) -> bool:
         connection = HTTPConnection("127.0.0.1", self.port, timeout=2)
         try:
@@ -160,11 +168,17 @@ class Site:
 
 
 class Running:
-    """A server that is measured from outside: its process, or that and those it started."""
+    """A server that is measured from outside: its process, or that and those it started.
 
-    def __init__(self, pid: int, ready_seconds: float = 0.0) -> None:
+    `database` is the one that works for it alone, if there is one.
+    """
+
+    def __init__(
+        self, pid: int, ready_seconds: float = 0.0, database: Running | None = None
+    ) -> None:
         self.pid = pid
         self.ready_seconds = ready_seconds
+        self._database = database
 
     @property
     def processor_seconds(self) -> float:
@@ -184,8 +198,12 @@ class Running:
 
     @property
     def processor_ms(self) -> float:
-        """The same, exact enough for a few calls; threads that ended meanwhile are in it."""
-        return sum(clock_gettime_ns(_processor_clock(pid)) for pid in self.processes) / 1e6
+        """The same, exact enough for a few calls, with the database's.
+
+        Threads that ended meanwhile are in it.
+        """
+        spent = sum(clock_gettime_ns(_processor_clock(pid)) for pid in self.processes) / 1e6
+        return spent if self._database is None else spent + self._database.processor_ms
 
     @property
     def resident_bytes(self) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import psycopg
@@ -12,6 +13,7 @@ import pytest
 
 from pdpp_kernel.values import instant_ns
 from personal_server.domain.authority import TimeConstraint
+from personal_server.storage.postgres import search as asked
 from personal_server.storage.postgres.database import PostgresDatabase
 from personal_server.storage.sql.store import SqlRecordStore
 from server.tests.storage.ports.asking import count_terms, search
@@ -85,12 +87,63 @@ def test_words_of_removed_records_are_posted_no_more(posted: Posted) -> None:
     assert {each.key for each in search(posted.store, "rain").candidates} == {"n0", "n3", "n4"}
 
 
-def test_hits_are_told_by_what_is_posted(posted: Posted) -> None:
-    told = note("n1", title="rain", body="rain, then RAIN; rains")
-    write(posted.store, "cin_a", [told, note("n2", body="rain")])
+@pytest.mark.parametrize(
+    ("terms", "hits"),
+    [
+        (("rain",), {"n1": (4,), "n2": (1,), "n3": (1,)}),
+        (("rain", "sun"), {"n1": (4, 2), "n3": (1, 1)}),
+        (("sun", "rain"), {"n1": (2, 4), "n3": (1, 1)}),
+        (("rain", "-sun"), {"n2": (1,)}),
+        (("rain", "sun", "-fog"), {"n1": (4, 2)}),
+        (("rain", "hail"), {}),
+    ],
+)
+def test_hits_are_told_by_what_is_posted(
+    posted: Posted, terms: tuple[str, ...], hits: dict[str, tuple[int, ...]]
+) -> None:
+    told = note("n1", title="rain", body="rain, then RAIN; rains, sun and sun")
+    others = (note("n2", body="rain"), note("n3", body="sun, rain, fog"))
+    write(posted.store, "cin_a", [told, *others])
     posted.lines("UPDATE w1 SET words = ''")
-    hits = {each.key: each.occurrences for each in search(posted.store, "rain").candidates}
-    assert hits == {"n1": (4,), "n2": (1,)}
+    found = {each.key: each.occurrences for each in search(posted.store, *terms).candidates}
+    assert found == hits
+
+
+@pytest.mark.parametrize("words_of_one", [0, 1 << 30], ids=["words", "posted"])
+@pytest.mark.parametrize("first_back", [(1, 1), (1 << 40, 1), (10, 100)])
+def test_the_newest_are_found_however_far_back_is_read(
+    posted: Posted,
+    monkeypatch: pytest.MonkeyPatch,
+    words_of_one: int,
+    first_back: tuple[int, int],
+) -> None:
+    monkeypatch.setattr(asked, "WORDS_OF_ONE", words_of_one)
+    monkeypatch.setattr(asked, "READ_BACK", (first_back, *asked.READ_BACK))
+    random, years = Random(7), range(1998, 2028)
+    texts = {
+        f"n{year}_{n}": " ".join(random.choices(("rain", "sun", "fog"), k=3))
+        for year in years
+        for n in range(3)
+    }
+    for written in random.sample(years, len(years)):
+        of_year = (f"n{written}_{n}" for n in range(3))
+        notes = [note(key, at=f"{key[1:5]}-0{int(key[6]) + 1}-01T00:00:00Z") for key in of_year]
+        write(posted.store, "cin_a", [{**each, "body": texts[each["id"]]} for each in notes])
+    newest = sorted(texts, reverse=True)
+    for terms, excluded in ((("rain",), ()), (("fog", "rain"), ()), (("sun",), ("fog",))):
+        matching = [
+            key
+            for key in newest
+            if all(term in texts[key] for term in terms)
+            and not any(term in texts[key] for term in excluded)
+        ]
+        for window in (1, 4, 100):
+            sought = (*terms, *(f"-{term}" for term in excluded))
+            found = search(posted.store, *sought, scopes=(scope("cin_a"),), window=window)
+            assert {each.key: each.occurrences for each in found.candidates} == {
+                key: tuple(texts[key].count(term) for term in terms) for key in matching[:window]
+            }
+            assert bool(found.truncated) == (len(matching) > window)
 
 
 def test_tables_that_post_nothing_again_are_brought_up(posted: Posted, tmp_path: Path) -> None:

@@ -2,20 +2,20 @@
 
 What is posted tells the records of each word, each as often as it holds it, in blocks that lie in
 time, so that hidden streams, fields and times are never read, and the newest records are the first.
-Where more is asked than one term of words that stand alone, the words of what is found, in the
-order of the text, tell how often each term stands there: so counts are those of every database.
+Where all terms are words that stand alone this tells how often each record holds them.  Elsewhere,
+and where the rarest is so rare that it takes less, the words of what is found tell it, in the order
+of the text: so counts are those of every database.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from itertools import pairwise
 
 import orjson
 
 from pdpp_kernel.criteria import Term
 from personal_server.enforcement.rows import Candidate
-from personal_server.storage.postgres.posted_words import Sought, of_each, texts_in
+from personal_server.storage.postgres.posted_words import Sought, of_each, postings
 from personal_server.storage.sql.compiler import MAX_ID, Statement, Where
 from personal_server.storage.sql.dialect import Value
 from personal_server.storage.sql.driver import Line
@@ -25,9 +25,17 @@ from personal_server.storage.sql.reads.word_entries import Entry, entries
 from personal_server.storage.sql.records.word_index import FAMILY_MARK, MARK, STEM_MARK
 
 Asked = tuple[str, tuple[Value, ...]]
-# Of each word, the newest blocks are read at first: so many, and then so many more.
-FIRST_BLOCKS, MORE_BLOCKS = 3, 100
-READ_BLOCKS = (FIRST_BLOCKS, 12, MORE_BLOCKS, MAX_ID - 1)
+# How far back each word is read at first, and then further, where too few are found: until its
+# blocks take so many bytes for each record wanted (an id is eight), and so many blocks at most.
+MORE_BLOCKS = 100
+READ_BACK = ((10, MORE_BLOCKS), (160, 1_000), (1 << 40, MAX_ID - 1))
+# To look at the words of a record takes as long as to read so many ids.
+WORDS_OF_ONE = 32
+_WEIGHED = "json_to_recordset(CAST(? AS json))"
+_CUT = "(SELECT at FROM cut)"
+_TOLD = (
+    f"SELECT {{place}} AS place, weight, unnest(ids || again) AS id FROM told WHERE last > {_CUT}"  # noqa: S608
+)
 
 
 class PostedPart(IndexedPart):
@@ -36,9 +44,11 @@ class PostedPart(IndexedPart):
     def holding_all(self) -> tuple[Sequence[Candidate], bool]:
         """Of the newest; their words are read where what is posted does not tell the hits."""
         limit = self._plan.window + 1
-        lines = self._newest_holding(limit) if self._is_by_id else self._holding(limit)
+        lines, tells_hits = (
+            self._newest_holding(limit) if self._is_by_id else (self._holding(limit), False)
+        )
         candidates = lines[: limit - 1]
-        if not self._tells_hits:
+        if not tells_hits:
             hits = _Hits(self._words.terms, self._places, self._weighty)
             candidates = [(key, hits.of(words), *more) for key, words, *more in candidates]
         return self._ranked(candidates), len(lines) >= limit
@@ -107,20 +117,9 @@ class PostedPart(IndexedPart):
     def _index(self) -> str:
         return f"w{self._number}"
 
-    @property
-    def _hits(self) -> str:
-        """How often the only term is held, or the words that tell it."""
-        return "f.hits" if self._tells_hits else "f.words"
-
     def _instant(self, event: str) -> str:
         """The driver reads a text in less time than a `numeric`."""
         return event if self.place.event_unit_ns > 1 else f"CAST(trunc({event}) AS text)"
-
-    @property
-    def _tells_hits(self) -> bool:
-        """Whether what is posted tells all: how often the only term is held, and nothing else."""
-        is_alone = len(self._words.terms) == 1 and not self._words.excluded
-        return is_alone and self._is_by_id and self.place.compiler.layout.form == FORM
 
     @property
     def _is_by_id(self) -> bool:
@@ -160,73 +159,150 @@ class PostedPart(IndexedPart):
         """All that is posted of each term, put together."""
         where = self._matching(self._words, self.place.matching(self._conditions))
         return self._reader.session.rows(
-            f"SELECT {self._told(self._hits)} FROM {self._index} f {self._join}{where.sql}"  # noqa: S608
+            f"SELECT {self._told('f.words')} FROM {self._index} f {self._join}{where.sql}"  # noqa: S608
             f" ORDER BY {self._newest()} LIMIT ?",
             (*where.params, limit),
         )
 
-    def _newest_holding(self, most: int) -> list[Line]:
+    def _newest_holding(self, most: int) -> tuple[list[Line], bool]:
         """By the newest blocks of the rarest term, further back where these are too few.
 
-        The words of what it finds are looked at for the other terms.
+        And whether what is posted told how often they hold each term, and nothing else was read.
         """
         session, sought = self._reader.session, self._asked
-        asked_sizes = self._sizes(sought)
-        if len(sought) == 1:
-            first = self._newest_of(sought, 0, FIRST_BLOCKS, most)
-            sizes, lines = session.several([asked_sizes, first])
-            lead = 0
-        else:
-            [sizes] = session.several([asked_sizes])
-            lead = min(range(len(sought)), key=lambda n: sizes[n][0])
-            lines = session.rows(*self._newest_of(sought, lead, FIRST_BLOCKS, most))
-        for read, limit in pairwise(READ_BLOCKS):
-            if len(lines) < most and sizes[lead][0] > read:
-                lines = session.rows(*self._newest_of(sought, lead, limit, most))
-        return lines
+        excluded = [Sought(term, self._places) for term in self._words.excluded]
+        tells_hits = self.place.compiler.layout.form == FORM
+        tells_hits &= all(entry.is_plain for entry in excluded)
+        lead = 0
+        if len(sought) > 1:
+            sizes = [line[0] for line in session.rows(*self._sizes(sought))]
+            lead = min(range(len(sought)), key=sizes.__getitem__)
+            tells_hits &= sizes[lead] * WORDS_OF_ONE > sum(sizes) - sizes[lead]
+        newest_of = self._newest_by_posted if tells_hits else self._newest_by_words
+        lines: list[Line] = []
+        for bytes_each, limit in READ_BACK:
+            told = self._read_back(sought[lead], most * bytes_each, limit)
+            *lines, end = session.rows(*newest_of(told, sought, lead, excluded, most))
+            if len(lines) >= most or end[0] is None:
+                break
+        return lines, tells_hits
 
     @property
     def _asked(self) -> list[Sought]:
         return [Sought(term, self._places) for term in self._words.terms if term.tokens]
 
     def _sizes(self, sought: Sequence[Sought]) -> Asked:
-        """How many blocks terms have, counted up to a number for each word."""
+        """How many bytes the newest blocks of terms take."""
         visible = self.place.compiler.seen_blocks(self.place.scope)
-        blocks = of_each("c.asked", self._index, visible.parts, MORE_BLOCKS + 1)
+        blocks = of_each(
+            "c.asked", self._index, visible.parts, MORE_BLOCKS, " ORDER BY p.last DESC"
+        )
         return (
-            f"SELECT (SELECT count(*) FROM {blocks})"  # noqa: S608
+            f"SELECT (SELECT coalesce(sum(pg_column_size(p.ids)), 0) FROM {blocks})"  # noqa: S608
             " FROM json_array_elements(CAST(? AS json)) WITH ORDINALITY AS c (asked, place)"
             " ORDER BY c.place",
             (*visible.params, orjson.dumps([entry.listed for entry in sought]).decode()),
         )
 
-    def _newest_of(self, sought: Sequence[Sought], lead: int, limit: int, window: int) -> Asked:
-        """The newest that are found by the newest blocks of one term, and hold all."""
-        other_entries = [entry for n, entry in enumerate(sought) if n != lead]
-        excluded = [Sought(term, self._places) for term in self._words.excluded]
+    def _read_back(self, lead: Sought, size_bytes: int, limit: int) -> Statement:
+        """The blocks of one term (`told`) that are read, and the id behind which (`cut`) they are
+        all: of each word until its newest take so many bytes, and no more than a number.
+        """
+        visible = self.place.compiler.seen_blocks(self.place.scope)
+        where = " AND ".join(('p.term = a.term COLLATE "C"', *visible.parts))
+        newer = "ORDER BY p.last DESC ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING"
+        return Statement(
+            "WITH told AS MATERIALIZED (SELECT a.weight, p.last, p.ids, p.again, p.is_left"  # noqa: S608
+            f" FROM {_WEIGHED} AS a (term text, weight integer), LATERAL"
+            f" (SELECT p.last, p.ids, p.again, count(*) OVER newer >= {limit}"
+            f" OR coalesce(sum(pg_column_size(p.ids)) OVER newer, 0) >= {size_bytes} AS is_left"
+            f" FROM {postings(self._index)} p WHERE {where} WINDOW newer AS ({newer})"
+            f" ORDER BY p.last DESC LIMIT {limit + 1}) AS p), cut AS MATERIALIZED"
+            f" (SELECT coalesce(max(last) FILTER (WHERE is_left), {-MAX_ID}) AS at FROM told)",
+            (self._weights(lead), *visible.params),
+        )
+
+    def _newest_by_posted(
+        self,
+        told: Statement,
+        sought: Sequence[Sought],
+        lead: int,
+        excluded: Sequence[Sought],
+        most: int,
+    ) -> Asked:
+        """The newest of them that hold all, by what is posted of the other terms there."""
+        places = [number for number, term in enumerate(self._words.terms) if term.tokens]
+        others = [(n, entry) for n, entry in zip(places, sought, strict=True) if n != places[lead]]
+        others += [(-1, entry) for entry in excluded]
+        arms, params = [_TOLD.format(place=places[lead])], told.params
+        if others:
+            visible = self.place.compiler.seen_blocks(self.place.scope)
+            behind = " AND ".join(
+                ('p.term = a.term COLLATE "C"', *visible.parts, f"p.last > {_CUT}")
+            )
+            arms.append(
+                f"SELECT a.place, a.weight, unnest(p.ids || p.again) AS id FROM {_WEIGHED}"  # noqa: S608
+                " AS a (place integer, term text, weight integer), LATERAL (SELECT p.ids, p.again"
+                f" FROM {postings(self._index)} p WHERE {behind} OFFSET 0) AS p"
+            )
+            params += (self._weights(*others), *visible.params)
+        sums = [f"sum(weight) FILTER (WHERE place = {place})" for place in places]
+        hits, needed = "sum(weight)", ""
+        if len(self._words.terms) > 1 or others:
+            told_of = dict(zip(places, sums, strict=True))
+            listed = (told_of.get(n, "0") for n in range(len(self._words.terms)))
+            hits = f"concat_ws(' ', {', '.join(listed)})"
+            met = (f"{each} > 0" for each in sums)
+            needed = f" HAVING {' AND '.join((*met, 'count(*) FILTER (WHERE place < 0) = 0'))}"
+        where = self._stretch & self.place.matching(self._conditions)
+        # where nothing else is asked, only those that are wanted are looked up
+        first = "" if where.parts else f" ORDER BY id DESC LIMIT {most}"
+        return self._ended(
+            f"{told.sql} (SELECT {self._told('f.hits')} FROM (SELECT id AS rowid, {hits} AS hits"  # noqa: S608
+            f" FROM ({' UNION ALL '.join(arms)}) AS each WHERE id > {_CUT} GROUP BY id{needed}"
+            f"{first}) AS f {self._join}{where.sql} ORDER BY f.rowid DESC LIMIT ?)",
+            (*params, *where.params, most),
+        )
+
+    def _newest_by_words(
+        self,
+        told: Statement,
+        sought: Sequence[Sought],
+        lead: int,
+        excluded: Sequence[Sought],
+        most: int,
+    ) -> Asked:
+        """The same by the words of each that is found."""
+        others = [entry for n, entry in enumerate(sought) if n != lead]
         where = Where(
-            (
-                *(entry.exact for entry in other_entries),
-                *(f"NOT {entry.exact}" for entry in excluded),
-            ),
-            tuple(param for entry in (*other_entries, *excluded) for param in entry.params),
+            (*(entry.exact for entry in others), *(f"NOT {entry.exact}" for entry in excluded)),
+            tuple(param for entry in (*others, *excluded) for param in entry.params),
         )
         where &= self._stretch & self.place.matching(self._conditions)
-        blocks = self._blocks(sought[lead], limit)
-        # where nothing else is asked, only those that are wanted are looked up
-        first = "" if where.parts else f" ORDER BY id DESC LIMIT {window}"
-        weighty = orjson.dumps([word for word in sought[lead].listed if self._is_weighty(word)])
-        from_part = "f" if self._tells_hits else f"found JOIN {self._index} f USING (rowid)"
-        weight = f"CASE WHEN term IN {texts_in('CAST(? AS json)')} THEN 2 ELSE 1 END"
-        return (
-            f"{blocks.sql} SELECT {self._told(self._hits)}"  # noqa: S608
-            " FROM (SELECT id AS rowid, sum(weight) AS hits"
-            f" FROM (SELECT {weight} AS weight, ids || again AS ids FROM blocks) AS weighed,"
-            " unnest(ids) AS id"
-            f" WHERE id > (SELECT at FROM cut) GROUP BY id{first}) AS"
-            f" {from_part} {self._join}{where.sql} ORDER BY f.rowid DESC LIMIT ?",
-            (*blocks.params, weighty.decode(), *where.params, window),
+        return self._ended(
+            f"{told.sql} (SELECT {self._told('f.words')} FROM (SELECT DISTINCT id AS rowid"  # noqa: S608
+            f" FROM ({_TOLD.format(place=0)}) AS each WHERE id > {_CUT}) AS found"
+            f" JOIN {self._index} f USING (rowid) {self._join}{where.sql}"
+            " ORDER BY f.rowid DESC LIMIT ?)",
+            (*told.params, *where.params, most),
         )
+
+    def _ended(self, sql: str, params: tuple[Value, ...]) -> Asked:
+        """Candidates, and a line behind them that says whether anything was left."""
+        nulls = ", NULL" * 6
+        left = f"CASE WHEN at > {-MAX_ID} THEN 'left' END"
+        return f"{sql} UNION ALL SELECT {left}{nulls} FROM cut", params  # noqa: S608
+
+    def _weights(self, *sought: Sought | tuple[int, Sought]) -> str:
+        """How much each word counts, with the place of its term where there are several."""
+        told = [each if isinstance(each, tuple) else (0, each) for each in sought]
+        return orjson.dumps(
+            [
+                {"place": place, "term": word, "weight": 2 if self._is_weighty(word) else 1}
+                for place, entry in told
+                for word in entry.listed
+            ]
+        ).decode()
 
     def _is_weighty(self, word: str) -> bool:
         """Of a word behind the mark of its field."""

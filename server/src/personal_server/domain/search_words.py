@@ -183,7 +183,7 @@ class Vocabulary:
 
     def __init__(self) -> None:
         self._known: dict[str, set[str]] = {}
-        self._by_stem: dict[tuple[str, str], list[str]] = {}
+        self._by_stem: dict[tuple[str | None, str], list[str]] = {}
 
     def learn(self, words: Set[str], language: str) -> None:
         """Know words of a text in that language."""
@@ -194,7 +194,7 @@ class Vocabulary:
             if stem:
                 self._by_stem.setdefault((language, stem), []).append(word)
 
-    def with_stem(self, stem: str, language: str) -> Sequence[str]:
+    def with_stem(self, stem: str, language: str | None) -> Sequence[str]:
         """Known words of that stem."""
         return self._by_stem.get((language, stem), ())
 
@@ -246,10 +246,6 @@ class TextWords:
         return stems(self.words, self._language)
 
     @cached_property
-    def _different_stems(self) -> frozenset[str]:
-        return frozenset(self._stems)
-
-    @cached_property
     def _single_spaced(self) -> str:
         return f" {' '.join(self._spread.split())} "
 
@@ -260,20 +256,31 @@ class TextWords:
         words = self.words
         *head, last = term.tokens
         if term.inflected:
-            spellings, stemmed = forms(last).words, forms(last).stems_in(self._language)
-            # most texts that are looked at hold not all of the terms
-            is_spelled = any(spelling in words for spelling in spellings)
-            met = self._different_stems.intersection(stemmed)
-            if not is_spelled and not met:
-                return []
-            found = {i for word in spellings for i in _indexes(words, word)}
-            return sorted(found.union(i for stem in met for i in _indexes(self._stems, stem)))
+            return sorted({*self._inflected_places(last)})
         if term.prefix:
             ends = [i for i, word in enumerate(words) if word.startswith(last)]
         else:
             ends = [i for i, word in enumerate(words) if word == last]
         size = len(head)
         return [i - size for i in ends if i >= size and list(words[i - size : i]) == head]
+
+    def found(self, term: Term) -> tuple[list[int], int]:
+        """Its places, and how much it weighs: one where word and stem both match weighs twice."""
+        if term.inflected and self._vocabulary is None:
+            found = self._inflected_places(term.tokens[-1])
+            return sorted({*found}), len(found)
+        return self.places(term), self._weight(term)
+
+    def _inflected_places(self, word: str) -> list[int]:
+        """Where a word or another form of it stands; twice where word and stem both match."""
+        inflected, found = forms(word), list[int]()
+        for spelling in inflected.words:
+            if spelling in self._spread:  # most texts that are looked at hold not all of the terms
+                found += _indexes(self.words, spelling)
+        if self._language is not None:
+            for stem in {*inflected.stems_in(self._language)}.intersection(self._stems):
+                found += _indexes(self._stems, stem)
+        return found
 
     def holds(self, term: Term, field: str) -> bool:
         """Whether a term, or another in its place, stands here, in the text of that field."""
@@ -298,18 +305,13 @@ class TextWords:
         return count
 
     def _inflected(self, word: str) -> int:
-        inflected, language, known = forms(word), self._language, self._stemmed
-        if known is None:  # few terms are looked for: quicker than to count all words
-            counted = [self.words.count(word) for word in inflected.words]
-        else:
-            counted = [self.counts.get(word, 0) for word in inflected.words]
-        if language is None:
-            return sum(counted)
+        known, language = self._stemmed, self._language
+        if known is None:
+            return len(self._inflected_places(word))
+        inflected = forms(word)
+        counted = [self.counts.get(word, 0) for word in inflected.words]
         for stem in inflected.stems_in(language):
-            if known is not None:
-                counted += [self.counts.get(word, 0) for word in known.with_stem(stem, language)]
-            elif stem in self._different_stems:
-                counted.append(self._stems.count(stem))
+            counted += [self.counts.get(word, 0) for word in known.with_stem(stem, language)]
         return sum(counted)
 
 

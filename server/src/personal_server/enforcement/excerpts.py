@@ -11,8 +11,7 @@ import html
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 
 import msgspec
 
@@ -45,8 +44,7 @@ Range = tuple[int, int]
 MatchRange = Annotated[tuple[Count, Count], msgspec.Meta(min_length=2, max_length=2)]
 
 
-@dataclass(frozen=True, slots=True)
-class FieldMatches:
+class FieldMatches(NamedTuple):
     """The matches in one field.
 
     Shapes: `ranges` are matched tokens [start, end) in code points, ascending, of the first
@@ -69,15 +67,17 @@ def find_matches(field: str, text: str, terms: Sequence[Term]) -> FieldMatches |
     Of a long text one stretch is looked at closely, the first with a match; of the others it is
     asked only whether they hold what that one lacks.
     """
-    found: FieldMatches | None = None
     language = language_of(text)
+    if len(text) <= STRETCH_CHARS:  # of most
+        return _find_within(field, text, (0, len(text)), language, terms)
+    found: FieldMatches | None = None
     for start, end in _stretches(text):
         if found is None:
             found = _find_within(field, text, (start, end), language, terms)
         elif len(found.terms) < len(terms):
             words = TextWords(spaced(text[start:end]), language)
             matched = {n for n, term in enumerate(terms) if words.holds(term, field)}
-            found = replace(found, terms=found.terms | matched)
+            found = found._replace(terms=found.terms | matched)
         else:
             break
     return found
@@ -110,18 +110,17 @@ def _find_within(
     count = 0
     for index, term in enumerate(terms):
         for each in term.alternatives_in(field):
-            found = words.places(each)
+            found, weight = words.found(each)
             for at in found[:_LOCATED_MATCHES]:
                 places.update(range(at, at + len(each.tokens)))
                 begun.setdefault(at, index)
-        weight = words.occurrences(term, field)
-        if weight:
-            matched.add(index)
-            count += weight
+            if weight:
+                matched.add(index)
+                count += weight
     if not matched:
         return None
     listed = sorted(places)
-    located = _located(text, blocks, spread, listed)
+    located = _located(text, blocks, spread, listed, words.words)
     starts = dict(zip(listed, located, strict=False))
     found_at = tuple((starts[at][0], begun[at]) for at in sorted(begun) if at in starts)
     ranges = _apart(located)[:_MAX_LOCATED]
@@ -249,13 +248,17 @@ def _blocks(text: str, within: Range) -> list[Range]:
 
 
 def _located(
-    text: str, blocks: Sequence[Range], spread: Sequence[str], places: Sequence[int]
+    text: str,
+    blocks: Sequence[Range],
+    spread: Sequence[str],
+    places: Sequence[int],
+    words_of_all: Sequence[str],
 ) -> list[Range]:
     """The stretches of the tokens at these positions; only their blocks are looked at closely."""
     found: list[Range] = []
     first, at = 0, 0
     for (start, end), block in zip(blocks, spread, strict=True):
-        words = block.split()
+        words = block.split() if len(blocks) > 1 else words_of_all
         after = first + len(words)
         inside: list[int] = []
         while at < len(places) and places[at] < after:
@@ -293,8 +296,9 @@ def _window(found: FieldMatches, size: int, lead: int, within: Range | None = No
     ranges = _inside(found.ranges, low, high)
     starts = dict.fromkeys(max(low, min(begin - lead, high - size)) for begin, _ in ranges)
     best, most = next(iter(starts), low), (-1.0, -1)
-    times = Counter(index for _, index in found.found_at)
-    for start in starts if len(starts) > 1 else ():  # most texts have one place, or are short
+    several = starts if len(starts) > 1 else ()  # most texts have one place, or are short
+    times = Counter(index for _, index in found.found_at) if several else Counter[int]()
+    for start in several:
         terms_inside = {index for at, index in found.found_at if start <= at < start + size}
         count_inside = sum(start <= b and e <= start + size for b, e in ranges)
         value = (sum(1 / times[index] for index in sorted(terms_inside)), count_inside)

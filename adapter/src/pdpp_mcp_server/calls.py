@@ -2,7 +2,6 @@
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any, Literal
 
 import orjson
@@ -10,6 +9,7 @@ import orjson
 from pdpp_kernel.read_capabilities import OF_THIS_PROGRAM, ReadCapability
 from pdpp_mcp_server import contract
 from pdpp_mcp_server.errors import NextCall, ToolError
+from pdpp_mcp_server.kept_values import kept_property
 from pdpp_mcp_server.rs_client.json_values import Json, compact
 from pdpp_mcp_server.rs_client.port import Query, RsPort
 
@@ -133,7 +133,7 @@ class Outcome:
     rows: int | None = None
     image: Image | None = None
 
-    @cached_property
+    @kept_property
     def written(self) -> str | None:
         """The structure as JSON, as it is sent; None where only the exact writer can write it."""
         try:
@@ -141,7 +141,7 @@ class Outcome:
         except TypeError:
             return None
 
-    @cached_property
+    @kept_property
     def sizes(self) -> tuple[int, int]:
         """The characters of text and structure."""
         return len(self.text), len(self.written or compact(self.structured))

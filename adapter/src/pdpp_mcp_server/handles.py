@@ -5,9 +5,10 @@ Source: docs/contract/mcp-adapter.md 9.1, 9.2; docs/decisions.md C22, C24.
 """
 
 import json
+import re
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 from pdpp_mcp_server.errors import ToolError
@@ -24,11 +25,11 @@ RECORD_PREFIX = "pdpp://record/"
 WINDOW_PREFIX = "pdpp://field-window/"
 BLOB_PREFIX = "pdpp://blob/"
 HANDLE_CHARS = 8_150
+PLAIN_PARTS = re.compile(r"(?:[A-Za-z0-9_-]+/){2}[A-Za-z0-9_=-]+")
 ID_FORMS = "connection_id/stream:record_id, stream:record_id or pdpp://record/{handle}"
 
 
-@dataclass(frozen=True, slots=True)
-class RecordRef:
+class RecordRef(NamedTuple):
     """One record: where it is, and the connection when it is known."""
 
     connection_id: str | None
@@ -117,6 +118,8 @@ def format_id(record: RecordRef) -> str:
 
 def _reads_back(record: RecordRef, plain: str) -> bool:
     parts = (record.connection_id or "", record.stream, record.record_id)
+    if PLAIN_PARTS.fullmatch("/".join(parts)):
+        return True  # nearly all: nothing in them means anything in an id
     if any(part != part.strip() for part in parts):
         return False
     try:

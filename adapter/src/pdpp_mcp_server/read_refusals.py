@@ -7,7 +7,6 @@ next call is complete and legal and never asks for more than was asked for.
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from datetime import date, timedelta
 
 from pdpp_kernel.operators import Operator
@@ -207,7 +206,7 @@ def _recovered(arguments: Arguments, recovery: Json) -> Arguments:
         return {**arguments, **recovery}
     if record.connection_id is None:
         return {**arguments, **recovery}
-    mended = format_id(replace(record, connection_id=connection))
+    mended = format_id(record._replace(connection_id=connection))
     return {**arguments, **recovery, "id": mended, "connection_id": None}
 
 

@@ -6,7 +6,7 @@ error.
 
 from base64 import b64encode
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from urllib.parse import unquote
 
 from pdpp_mcp_server import contract
@@ -230,7 +230,7 @@ async def _window(call: ToolCall, handle: str) -> Resource:
 def _neighbours(structured: Json, window: WindowRef) -> tuple[str | None, str | None]:
     """The addresses of the window after this one and of the one before, where there is one."""
     shown = structured["window"]
-    record = replace(window.record, connection_id=structured["record"]["connection_id"])
+    record = window.record._replace(connection_id=structured["record"]["connection_id"])
     digest = as_text(structured["field"].get("digest"))
 
     def at(offset: int) -> str:

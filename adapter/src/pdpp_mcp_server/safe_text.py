@@ -121,7 +121,9 @@ def unlinked(text: str) -> str:
     Backslashes that stand before a tag are doubled, or they would take away what ours says.
     """
     text = _LINK.sub(r"\\", text) if _may_link(text) else text
-    return _TAG.sub(r"\1\1\\<", text) if "<" in text else text
+    # of a hit all tags are ours, most of the time
+    is_ours = text.count("<") == text.count("<mark>") + text.count("</mark>")
+    return text if is_ours else _TAG.sub(r"\1\1\\<", text)
 
 
 def preview_json(value: object) -> str:

@@ -39,12 +39,8 @@ class Text:
         return 1
 
     @property
-    def held_chars(self) -> int:
-        return 0
-
-    def least_chars(self, measure: Measure) -> int:
-        del measure
-        return 0
+    def texts(self) -> list[str]:
+        return []
 
     def reach(self) -> int:
         return len(self.row["body"])

@@ -14,6 +14,8 @@ from pdpp_mcp_server.faces.page_layout import LONG, Measure
 from pdpp_mcp_server.faces.page_table import NO_TABLE, PageTable
 from pdpp_mcp_server.faces.record_identity import RecordPlace
 from pdpp_mcp_server.faces.records import RowItem
+from pdpp_mcp_server.faces.truncation import least_chars
+from pdpp_mcp_server.safe_text import clean
 from pdpp_mcp_server.tool_runs import draw_nonce
 
 CALL = ToolCall("query_records", cast("Any", world()), "http://127.0.0.1:7662", draw_nonce)
@@ -29,7 +31,8 @@ def test_no_face_of_a_record_is_shorter_than_what_is_told(
     table = PageTable.of(CALL, rows, SCOPE) if is_table else NO_TABLE
     for number, row in enumerate(rows, 1):
         item = RowItem(CALL, row, SCOPE, str(number), table)
+        seen = [(len(text), len(clean(text))) for text in item.texts]
         for measure in (*LONG, Measure.of(40)):
             block = item.at(measure)
-            assert item.least_chars(measure) <= item.held_chars
-            assert item.least_chars(measure) <= min(block.structured_chars, block.text_chars)
+            told = least_chars(seen, measure.preview)
+            assert told <= min(block.structured_chars, block.text_chars)

@@ -10,7 +10,6 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 from pdpp_mcp_server import contract
@@ -31,16 +30,18 @@ from pdpp_mcp_server.faces.record_identity import (
 from pdpp_mcp_server.faces.relaxed_words import held_line
 from pdpp_mcp_server.faces.text import fact
 from pdpp_mcp_server.faces.truncation import (
+    BASE64_TEXT,
+    LEAST_DISTINCT,
     Measure,
     PayloadMember,
     Truncation,
     cut_members,
     cut_position,
-    is_encoded_passage,
     members_of,
     reach_of,
 )
 from pdpp_mcp_server.handles import spells_connection
+from pdpp_mcp_server.kept_values import kept_property
 from pdpp_mcp_server.rs_client.answers import connection_of, connector_key_of
 from pdpp_mcp_server.rs_client.json_values import (
     Json,
@@ -67,6 +68,7 @@ READ_ON = (
 )
 opening, closing = "<mark>", "</mark>"
 LISTED_SOURCES = 8
+LEAST_PASSAGE_CHARS = 64
 TAG = re.compile(r"</?mark>")
 EXCERPTS = "evidence_excerpts"
 EXCERPT_MEMBERS = (EXCERPTS, "match_windows", "field_windows", "matches")
@@ -152,11 +154,11 @@ class HitTable(PageTable):
             self._examples[limit_chars] = next((n for n, cut in enumerate(cuts, 1) if cut), 0)
         return self._examples[limit_chars]
 
-    @cached_property
+    @kept_property
     def _examples(self) -> dict[int, int]:
         return {}
 
-    @cached_property
+    @kept_property
     def page(self) -> Json:
         """What stands once in the structured face."""
         alone = {"field_path": self.field_path} if self.field_path else {}
@@ -195,18 +197,18 @@ class HitItem:
     number: int
     table: HitTable = HitTable()
 
-    @cached_property
+    @kept_property
     def holder(self) -> Holder:
         """The record, and its id as shown."""
         return holder_of(self.call, self.hit, self.scope)
 
-    @cached_property
+    @kept_property
     def excerpt(self) -> RenderedExcerpt | None:
         """The passage that matched."""
         known = self.table.excerpts
         return known[self.number - 1] if known else excerpt_of(self.hit)
 
-    @cached_property
+    @kept_property
     def payload(self) -> list[PayloadMember]:
         """The members of the record, when a server sends them with its hits."""
         return members_of(as_object(self.hit.get("data")))
@@ -216,7 +218,7 @@ class HitItem:
         """How many members may be left out, counted on the longer side."""
         return max(len(self.payload), len(self.further))
 
-    @cached_property
+    @kept_property
     def further(self) -> list[PayloadMember]:
         """Members that no rule names, as another server may send them; a lean hit has none."""
         return members_of({name: v for name, v in self.hit.items() if name not in NAMED_MEMBERS})
@@ -227,13 +229,9 @@ class HitItem:
         return max(contract.EXCERPT, reach_of(self.payload), reach_of(self.further), *texts)
 
     @property
-    def held_chars(self) -> int:
+    def texts(self) -> list[str]:
         """A hit is short at every measure."""
-        return 0
-
-    def least_chars(self, measure: Measure) -> int:  # noqa: ARG002 (the port's)
-        """A hit is short at every measure."""
-        return 0
+        return []
 
     def at(self, measure: Measure) -> Block:
         """The hit; its excerpt is as long as the measure allows, in both faces."""
@@ -258,14 +256,14 @@ class HitItem:
             edited["data"] = shown
         return Block(self.holder.id, edited, lines, tuple(ladder), result)
 
-    @cached_property
+    @kept_property
     def _context(self) -> tuple[str, ...]:
         """How the messages before and after a hit in its conversation begin."""
         context = as_object(self.hit.get("context"))
         near = ((name, as_text(as_object(context.get(name)).get("text"))) for name in BESIDE)
         return tuple(f"{name}: {unlinked(one_line(repaired(text)))}" for name, text in near if text)
 
-    @cached_property
+    @kept_property
     def _result(self) -> Json:
         hit, payload, record = self.hit, as_object(self.hit.get("data")), self.holder.record
         url = record_address(self.call.provider_url, hit, payload, record)
@@ -289,7 +287,7 @@ class HitItem:
             result |= {"parent": holder.id} if holder.record else {}
         return result
 
-    @cached_property
+    @kept_property
     def _head(self) -> tuple[str, ...]:
         shown, record = self.holder.id, self.holder.record
         lines = [f"[{self.number}] {shown}", f"title: {unlinked(self._result['title'])}"]
@@ -391,6 +389,13 @@ def _excerpt(item: Json) -> RenderedExcerpt | None:
         total_chars=total,
         complete=complete,
     )
+
+
+def is_encoded_passage(text: str) -> bool:
+    """Whether a passage is a stretch of encoded bytes rather than words."""
+    if len(text) < LEAST_PASSAGE_CHARS or not BASE64_TEXT.fullmatch(text):
+        return False
+    return len(set(text)) >= LEAST_DISTINCT
 
 
 def _readable(marked: str, text: str) -> str:

@@ -6,15 +6,16 @@ no further than the budget reaches.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from pdpp_mcp_server import contract
 from pdpp_mcp_server.faces.content_ladder import without_twin
 from pdpp_mcp_server.faces.text import length
-from pdpp_mcp_server.faces.truncation import Measure, largest
+from pdpp_mcp_server.faces.truncation import Measure, largest, least_chars
+from pdpp_mcp_server.kept_values import kept_property
 from pdpp_mcp_server.rs_client.json_values import Json, compact
+from pdpp_mcp_server.safe_text import clean
 
 # The problem: `/v1` answered with N rows, and both faces of the result have a budget (by default
 # 12,000 characters of text, 20,000 structured).  How much of each row is shown?
@@ -60,7 +61,7 @@ class Block:
     result: Json | None = None
     is_listed: bool = True
 
-    @cached_property
+    @kept_property
     def structured_chars(self) -> int:
         """What the block adds to the structured face."""
         size = len(compact(self.row)) + 1
@@ -70,7 +71,7 @@ class Block:
             return size + len(compact(self.result)) + 1
         return size + sum(len(compact(without_twin(entry))) + 1 for entry in self.ladder)
 
-    @cached_property
+    @kept_property
     def text_chars(self) -> int:
         """What the block adds to the text face."""
         return length(self.lines)
@@ -89,12 +90,8 @@ class Item(Protocol):
         ...
 
     @property
-    def held_chars(self) -> int:
-        """The characters of what may be cut of it, which `least_chars` never goes beyond."""
-        ...
-
-    def least_chars(self, measure: Measure) -> int:
-        """What both faces of it come to at least, told without rendering them."""
+    def texts(self) -> list[str]:
+        """Its texts that may be cut."""
         ...
 
     def at(self, measure: Measure) -> Block:
@@ -136,11 +133,12 @@ class PageHead:
         # twice in the text.
         structured = self.structured_chars + STRUCTURED_SLACK + 4 * cursor_chars
         text = self.text_chars + TEXT_SLACK + 2 * cursor_chars
+        structured_aim, text_aim = self.budget.structured_aim, self.budget.text_aim
         count = 0
         for block in blocks:
             structured += block.structured_chars
             text += block.text_chars
-            if structured > self.budget.structured_aim or text > self.budget.text_aim:
+            if structured > structured_aim or text > text_aim:
                 break
             count += 1
         return count
@@ -174,7 +172,8 @@ class Fitting:
     """The rows of one page under measurement.
 
     Shapes: known are renderings of an earlier response; equal rows at equal indices are not
-            rendered again.
+            rendered again; texts are the sizes of those of all rows, and how much
+            of each a face shows, once they are looked at.
     """
 
     rows: Sequence[Json]
@@ -182,6 +181,7 @@ class Fitting:
     frame: PageHead
     known: Sequence[Rendering] = ()
     renderings: list[Rendering] = field(default_factory=list[Rendering])
+    texts: list[tuple[int, int]] | None = None
 
     def again(
         self, rows: Sequence[Json], frame: PageHead, renderer: Renderer | None = None
@@ -206,10 +206,13 @@ class Fitting:
         """Whether all rows may fit at one measure: where their texts alone do not, none is
         rendered to find out.
         """
-        items = [self._rendering(index).item for index in range(len(self.rows))]
-        if self.frame.may_hold(sum([item.held_chars for item in items])):
-            return True  # most pages hold so little that no text is looked at for it
-        return self.frame.may_hold(sum(item.least_chars(measure) for item in items))
+        if self.texts is None:
+            renderings = map(self._rendering, range(len(self.rows)))
+            texts = [text for rendering in renderings for text in rendering.item.texts]
+            is_small = self.frame.may_hold(sum(map(len, texts)))
+            # most pages hold so little that no text is looked at for it
+            self.texts = [] if is_small else [(len(text), len(clean(text))) for text in texts]
+        return self.frame.may_hold(least_chars(self.texts, measure.preview))
 
     def _rendering(self, index: int) -> Rendering:
         if index < len(self.renderings):
@@ -264,7 +267,7 @@ def _less_of_each(fitting: Fitting) -> list[Block] | None:
             return list(fitting.at(measure))
 
     def of(members: int) -> Measure:
-        return replace(LEAST, members=members)
+        return LEAST._replace(members=members)
 
     kept = largest(fitting.most_members(), lambda members: fitting.room(of(members)) == total)
     if total > 1 and fitting.room(of(kept)) < total:

@@ -7,7 +7,6 @@ be copied together: the part that all ids begin with stands above the rows, the 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 from pdpp_mcp_server import contract
@@ -20,6 +19,7 @@ from pdpp_mcp_server.faces.record_identity import (
     ref_of,
 )
 from pdpp_mcp_server.faces.truncation import PayloadMember, members_of
+from pdpp_mcp_server.kept_values import kept_property
 from pdpp_mcp_server.rs_client.answers import record_key_of
 from pdpp_mcp_server.rs_client.json_values import Json, as_text, compact, is_object
 from pdpp_mcp_server.safe_text import BREAKS, clean, one_line, preview_json, unlinked
@@ -87,14 +87,14 @@ class PageTable:
         is_dated = any(as_text(row.get("when")) for row in live_rows)
         return cls(members, data, id_field, prefix, columns, is_dated)
 
-    @cached_property
+    @kept_property
     def page(self) -> Json:
         """What stands once in the structured face."""
         named: Json = {"id_prefix": self.id_prefix, "id_field": self.id_field}
         stated = {name: value for name, value in named.items() if value is not None}
         return {**stated, **self.members, **({"data": dict(self.data)} if self.data else {})}
 
-    @cached_property
+    @kept_property
     def heading(self) -> tuple[str, ...]:
         """What stands once in the text, before the rows."""
         empty = [name for name, value in self.data.items() if value is None]

@@ -5,6 +5,7 @@ and address are never empty, and never the snippet.
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
 from urllib.parse import parse_qsl, quote, urlsplit
 
 from pdpp_kernel.record import key_segment
@@ -74,8 +75,7 @@ class RecordPlace:
     binary_fields: frozenset[str] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
-class Holder:
+class Holder(NamedTuple):
     """The record that cut values belong to: its id as shown, and where it is when that is known."""
 
     id: str

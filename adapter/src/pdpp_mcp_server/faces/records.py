@@ -4,7 +4,6 @@ Source: docs/contract/mcp-adapter.md 7.1, 8.1, 10.2.3.
 """
 
 from dataclasses import dataclass
-from functools import cached_property
 
 from pdpp_mcp_server.calls import ToolCall
 from pdpp_mcp_server.faces.content_ladder import ladder_entry, ladder_line
@@ -26,6 +25,7 @@ from pdpp_mcp_server.faces.truncation import (
     members_of,
     reach_of,
 )
+from pdpp_mcp_server.kept_values import kept_property
 from pdpp_mcp_server.rs_client.answers import record_key_of
 from pdpp_mcp_server.rs_client.json_values import (
     Json,
@@ -51,7 +51,7 @@ class RowItem:
     number: str
     table: PageTable = NO_TABLE
 
-    @cached_property
+    @kept_property
     def holder(self) -> Holder:
         """The record, and its id as shown."""
         prefix, key = self.table.id_prefix, record_key_of(self.row)
@@ -59,12 +59,12 @@ class RowItem:
             return holder_of(self.call, self.row, self.scope)
         return Holder(prefix + key, ref_of(self.row, self.scope, key))
 
-    @cached_property
+    @kept_property
     def payload(self) -> list[PayloadMember]:
         """The members of the record's own payload that do not stand above the page."""
         return self.table.own(members_of(payload_of(self.row), self.scope.binary_fields))
 
-    @cached_property
+    @kept_property
     def relations(self) -> tuple["Relation", ...]:
         """The relations that were expanded, in order."""
         found: list[Relation] = []
@@ -84,15 +84,10 @@ class RowItem:
         return max((reach_of(self.payload), *(relation.reach() for relation in self.relations)))
 
     @property
-    def held_chars(self) -> int:
-        """The characters of its payload, as far as any of it may be cut."""
-        return sum([member.size for member in self.payload])
-
-    def least_chars(self, measure: Measure) -> int:
-        """What its texts come to in either face, at least, whatever is beside them."""
-        if self.row.get("deleted") is True or measure.members is not None:
-            return 0
-        return sum(member.least_chars(measure.preview) for member in self.payload)
+    def texts(self) -> list[str]:
+        """Its texts that may be cut; of a record that is gone none is shown."""
+        shown = () if self.row.get("deleted") is True else self.payload
+        return [value for _, value, size, _ in shown if size and isinstance(value, str)]
 
     def at(self, measure: Measure) -> Block:
         """The record with its sub-records."""

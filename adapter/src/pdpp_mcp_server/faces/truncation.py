@@ -7,12 +7,11 @@ nothing is left out without a note; bytes are described and never shown.
 import re
 import unicodedata
 from base64 import b64decode, urlsafe_b64decode
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from hashlib import sha256
 from itertools import islice
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from pdpp_kernel.source_item import TEXT, TEXT_STATE
 from pdpp_mcp_server import contract
@@ -26,16 +25,15 @@ from pdpp_mcp_server.rs_client.json_values import (
     is_list,
     is_object,
 )
-from pdpp_mcp_server.safe_text import clean
 
 CUT_BACK_CHARS = 32
 """A cut is moved forward by so many characters at most, so that it splits no sign."""
 LEAST_CHARS = 256
 LEAST_DISTINCT = 8
-LEAST_PASSAGE_CHARS = 64
 LEAST_LINE_CHARS = 60
 BASE64_TEXT = re.compile(r"[A-Za-z0-9+/_-]+={0,2}")
-DATA_URL = re.compile(r"data:([^;,]*)(?:;[^;,]*)*;base64,")
+DATA = "data:"
+DATA_URL = re.compile(rf"{DATA}([^;,]*)(?:;[^;,]*)*;base64,")
 UNKNOWN_BYTES = "application/octet-stream"
 
 EVERYTHING = "*"
@@ -59,8 +57,7 @@ class BinaryFacts:
         return f"[binary {size}{self.mime_type}]"
 
 
-@dataclass(frozen=True, slots=True)
-class Truncation:
+class Truncation(NamedTuple):
     """One value shown in part, or not at all.
 
     Units: shown and total are characters for text, items or members for JSON; json_chars is the
@@ -79,8 +76,7 @@ class Truncation:
     text_field: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Measure:
+class Measure(NamedTuple):
     """How much of each value to show.
 
     Shapes: members limits the payload's members, None for all of them.
@@ -97,8 +93,7 @@ class Measure:
         return cls(preview, max(preview, contract.COMPOUND_FLOOR))
 
 
-@dataclass(frozen=True)
-class PayloadMember:
+class PayloadMember(NamedTuple):
     """One member of a payload, looked at once: what it holds does not depend on any measure.
 
     Shapes: value has its inline bytes replaced; note says what bytes it holds.
@@ -109,16 +104,6 @@ class PayloadMember:
     value: Any
     size: int = 0
     note: Truncation | None = None
-
-    @cached_property
-    def seen_chars(self) -> int:
-        """Of a text that may be cut, the characters that both faces show."""
-        return len(clean(self.value)) if self.size and isinstance(self.value, str) else 0
-
-    def least_chars(self, preview: int) -> int:
-        """What a preview of the text comes to in either face, at least."""
-        kept = self.size if self.size <= preview else preview - CUT_BACK_CHARS
-        return max(0, kept - (self.size - self.seen_chars)) if self.seen_chars else 0
 
     def at(self, measure: Measure) -> tuple[Any, list[Truncation]]:
         """The value as it is shown, and the notes of what is missing."""
@@ -154,7 +139,7 @@ def _with_text(member: PayloadMember) -> PayloadMember:
     note = member.note
     if note is None or note.facts is None or note.facts.blob_id is None:
         return member
-    return replace(member, note=replace(note, text_field=TEXT))
+    return member._replace(note=note._replace(text_field=TEXT))
 
 
 def cut_members(
@@ -176,8 +161,16 @@ def reach_of(members: Sequence[PayloadMember]) -> int:
     return max((member.size for member in members), default=0)
 
 
+def least_chars(texts: Iterable[tuple[int, int]], preview: int) -> int:
+    """What a preview of texts comes to in either face, at least.  Shapes: all and seen chars."""
+    kept = preview - CUT_BACK_CHARS
+    return sum([max(0, seen - (0 if size <= preview else size - kept)) for size, seen in texts])
+
+
 def _member(name: str, value: Any, declared: bool) -> PayloadMember:
     if isinstance(value, str):
+        if len(value) < LEAST_CHARS and not declared and not value.startswith(DATA):
+            return PayloadMember(name, value, len(value))
         facts = binary_facts(value, declared=declared)
         if facts is None:
             return PayloadMember(name, value, len(value))
@@ -262,13 +255,6 @@ def binary_facts(value: object, *, declared: bool = False) -> BinaryFacts | None
     return _reference(value) if is_object(value) and as_text(value.get("blob_id")) else None
 
 
-def is_encoded_passage(text: str) -> bool:
-    """Whether a passage is a stretch of encoded bytes rather than words."""
-    if len(text) < LEAST_PASSAGE_CHARS or not BASE64_TEXT.fullmatch(text):
-        return False
-    return len(set(text)) >= LEAST_DISTINCT
-
-
 def _text_facts(value: str, declared: bool) -> BinaryFacts | None:
     prefix = DATA_URL.match(value)
     if prefix:
@@ -309,19 +295,6 @@ def _inline(text: str, mime_type: str) -> BinaryFacts:
     except ValueError:
         return BinaryFacts(mime_type, len(text) * 3 // 4, None)
     return BinaryFacts(mime_type, len(raw), "sha256:" + sha256(raw).hexdigest())
-
-
-def inline_bytes(value: object) -> bytes | None:
-    """The bytes that a text holds by itself, as a data URL or as base64."""
-    if not isinstance(value, str):
-        return None
-    prefix = DATA_URL.match(value)
-    text = "".join(value[prefix.end() if prefix else 0 :].split())
-    try:
-        decode = urlsafe_b64decode if "-" in text or "_" in text else b64decode
-        return decode(text + "=" * (-len(text) % 4))
-    except ValueError:
-        return None
 
 
 def _reference(value: Json) -> BinaryFacts:

@@ -14,12 +14,12 @@ from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 from time import time_ns
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from pdpp_mcp_server.kept_values import kept_property
 from pdpp_mcp_server.rs_client.credential_cache import ROOT_NAME, CredentialCache
 from pdpp_mcp_server.rs_client.credentials import (
     Credential,
@@ -44,20 +44,20 @@ class ProofKey:
     clock: Callable[[], int] = time_ns
     nonce: str | None = None
 
-    @cached_property
+    @kept_property
     def _private(self) -> EllipticCurvePrivateKey:
         from cryptography.hazmat.primitives.asymmetric import ec  # noqa: PLC0415 (start-up time)
 
         return ec.derive_private_key(int.from_bytes(self.secret, "big"), ec.SECP256R1())
 
-    @cached_property
+    @kept_property
     def public(self) -> Mapping[str, str]:
         """The public key, as a proof names it (RFC 7517)."""
         numbers = self._private.public_key().public_numbers()
         x, y = (_base64url(n.to_bytes(_SIZE, "big")) for n in (numbers.x, numbers.y))
         return {"crv": "P-256", "kty": "EC", "x": x, "y": y}
 
-    @cached_property
+    @kept_property
     def jkt(self) -> str:
         """Its thumbprint (RFC 7638)."""
         canonical = json.dumps(self.public, sort_keys=True, separators=(",", ":"))

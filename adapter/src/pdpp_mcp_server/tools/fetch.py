@@ -3,7 +3,7 @@
 Source: docs/contract/mcp-adapter.md 10.5; docs/decisions.md C2, C21.
 """
 
-from base64 import b64encode
+from base64 import b64decode, b64encode, urlsafe_b64decode
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -26,7 +26,7 @@ from pdpp_mcp_server.faces.images import (
     not_shown,
     shown,
 )
-from pdpp_mcp_server.faces.truncation import inline_bytes
+from pdpp_mcp_server.faces.truncation import DATA_URL
 from pdpp_mcp_server.handles import RecordRef, parse_id
 from pdpp_mcp_server.reads import answer, read
 from pdpp_mcp_server.rs_client.answers import error_of
@@ -81,7 +81,7 @@ async def _image(
     if file is None or not may_be_shown(file.facts):
         why = TOO_LARGE if file and is_image(file.facts) else NO_IMAGE
         return None, not_shown(why if file else NO_FILE, file)
-    content = inline_bytes(file.value)
+    content = _inline_bytes(file.value)
     if file.facts.blob_id is not None:
         path, scope = ("v1", "blobs", file.facts.blob_id), document.record.scope
         response = await answer(call, path, scope, arguments, max_bytes=contract.IMAGE_BYTES)
@@ -94,6 +94,19 @@ async def _image(
     if kind is None:
         return None, not_shown(NO_IMAGE, file)
     return Image(b64encode(content).decode(), kind), shown(file.name, kind)
+
+
+def _inline_bytes(value: object) -> bytes | None:
+    """The bytes that a text holds by itself, as a data URL or as base64."""
+    if not isinstance(value, str):
+        return None
+    prefix = DATA_URL.match(value)
+    text = "".join(value[prefix.end() if prefix else 0 :].split())
+    try:
+        decode = urlsafe_b64decode if "-" in text or "_" in text else b64decode
+        return decode(text + "=" * (-len(text) % 4))
+    except ValueError:
+        return None
 
 
 def check_shape(arguments: Arguments) -> tuple[RecordRef, Query]:

@@ -6,7 +6,6 @@ right after the last row shown, because it comes with the page that is shown.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 from pdpp_kernel.read_capabilities import ReadCapability
 from pdpp_mcp_server import contract
@@ -23,6 +22,7 @@ from pdpp_mcp_server.faces.page_layout import (
     fit_page,
 )
 from pdpp_mcp_server.faces.page_table import NO_TABLE, PageTable
+from pdpp_mcp_server.kept_values import kept_property
 from pdpp_mcp_server.reads import read
 from pdpp_mcp_server.rs_client.answers import (
     ROW_PATHS,
@@ -61,12 +61,12 @@ class RecordPage:
     request_id: str | None
     table: PageTable = NO_TABLE
 
-    @cached_property
+    @kept_property
     def facts(self) -> list[str]:
         """What the head line says of it."""
         return text.page_facts(self.body, self.more, self.cursor)
 
-    @cached_property
+    @kept_property
     def notes(self) -> list[str]:
         """The lines between the head line and the rows."""
         return [
@@ -75,22 +75,22 @@ class RecordPage:
             *text.freshness_lines(self.body),
         ]
 
-    @cached_property
+    @kept_property
     def all_warnings(self) -> list[Json]:
         """The server's warnings, then the adapter's."""
         return text.all_warnings(self.body, self.warnings)
 
-    @cached_property
+    @kept_property
     def near(self) -> list[Json]:
         """The near values that the server stated."""
         return near_in(self.body)
 
-    @cached_property
+    @kept_property
     def envelope(self) -> Json:
         """The response but for its near values, which stand beside it."""
         return without_near(self.body)
 
-    @cached_property
+    @kept_property
     def bookmark(self) -> str | None:
         """Where a change feed resumes."""
         return as_text(page_member(self.body, "next_changes_since"))
@@ -104,13 +104,13 @@ class ShownPage:
     blocks: list[Block]
     reads: int
 
-    @cached_property
+    @kept_property
     def data(self) -> Json:
         """The envelope with the rows as they are shown, and after all else that it says."""
         shown = with_rows(self.page.envelope, [block.row for block in self.blocks])
         return dict(sorted(shown.items(), key=lambda member: member[0] in ROW_MEMBERS))
 
-    @cached_property
+    @kept_property
     def ladder(self) -> list[Json]:
         """Every ladder entry of the page."""
         return [entry for block in self.blocks for entry in block.ladder]

@@ -9,7 +9,7 @@ import html
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pdpp_mcp_server import contract
@@ -73,6 +73,13 @@ TAG = re.compile(r"</?mark>")
 EXCERPTS = "evidence_excerpts"
 EXCERPT_MEMBERS = (EXCERPTS, "match_windows", "field_windows", "matches")
 """Where servers put the passages that matched, ours first."""
+PASSAGE_TEXTS = ("preview_text", "text", "snippet")
+"""Where a passage has its text."""
+IN_PART: Json = {"truncated": True, "complete": False}
+"""What a passage says of itself that is not shown whole."""
+SHARE_BEFORE = 4
+"""Of a passage that is cut, one part of so many stands before its match."""
+BLANK = re.compile(r"\s+")
 TEXT_MEMBERS = ("title", "author", "conversation", "snippet", "context", *EXCERPT_MEMBERS)
 BESIDE = ("before", "after")
 """Which neighbours of a hit its context tells of."""
@@ -105,6 +112,20 @@ class RenderedExcerpt:
     start_chars: int
     total_chars: int | None
     complete: bool
+
+    def within(self, limit_chars: int) -> "RenderedExcerpt":
+        """The passage from where its first match is seen in so many characters."""
+        before, *rest = TAG.split(self.marked, maxsplit=2)
+        skipped = skipped_chars(before, *map(len, rest), limit_chars=limit_chars) if rest else 0
+        if not skipped:
+            return self
+        return replace(
+            self,
+            marked=self.marked[skipped:],
+            shown_chars=self.shown_chars - skipped,
+            start_chars=self.start_chars + skipped,
+            complete=False,
+        )
 
     def as_cut(self, limit_chars: int) -> Truncation | None:
         """The note of one that is not known to be shown whole; it is read on from its start."""
@@ -240,12 +261,13 @@ class HitItem:
         cuts += more_cuts
         limit = min(contract.EXCERPT, measure.preview)
         is_example = self.number == self.table.example(limit)
-        cut = self.excerpt.as_cut(limit) if self.excerpt else None
+        excerpt = self.excerpt.within(limit) if self.excerpt else None
+        cut = excerpt.as_cut(limit) if excerpt else None
         is_said_here = is_example or not self.table.is_lean
         cuts = [*([cut] if cut and is_said_here else ()), *cuts]
         ladder = [ladder_entry(self.call, self.holder, cut) for cut in cuts]
         ladder = ladder[: contract.LADDER_PER_HIT]
-        matches = [_match_line(self.excerpt, limit)] if self.excerpt else []
+        matches = [_match_line(excerpt, limit)] if excerpt else []
         matches_on = [_cut_line(cut)] if cut and not is_said_here else []
         lines = (*self._head, *matches, *self._context, *matches_on, *map(ladder_line, ladder))
         result = {name: v for name, v in self._result.items() if name in RESULT_MEMBERS}
@@ -360,7 +382,8 @@ def _text_member(value: Any, measure: Measure) -> Any:
         value = repaired(value)
         return value if len(value) <= measure.preview else cut_marked(value, measure.preview)
     if is_object(value):
-        return {name: _text_member(item, measure) for name, item in value.items()}
+        seen = in_sight(value, measure.preview)
+        return {name: _text_member(item, measure) for name, item in seen.items()}
     if is_list(value):
         return [_text_member(item, measure) for item in value]
     return value
@@ -373,8 +396,35 @@ def excerpt_of(hit: Json) -> RenderedExcerpt | None:
     return next(found, None) or _snippet(hit)
 
 
+def skipped_chars(before: str, match_chars: int, after_chars: int = 0, *, limit_chars: int) -> int:
+    """How much of what stands before a match is left out, so that a cut leaves it in sight."""
+    begin = len(before)
+    end = begin + match_chars
+    if end <= limit_chars or not before:
+        return 0
+    lead = min(limit_chars // SHARE_BEFORE, max(limit_chars - match_chars, 0))
+    skipped = min(begin - lead, end + after_chars - limit_chars)
+    blank = None if before[skipped - 1].isspace() else BLANK.search(before, skipped)
+    return blank.end() if blank else cut_position(before, skipped)
+
+
+def in_sight(passage: Json, limit_chars: int) -> Json:
+    """A passage from where its first match is seen in so many characters."""
+    name = next((name for name in PASSAGE_TEXTS if as_text(passage.get(name))), None)
+    if name is None or len(passage[name]) <= limit_chars:
+        return passage
+    text, start = passage[name], as_count(passage.get("start_chars")) or 0
+    found = _inside(as_list(passage.get("match_ranges")), start, len(text))
+    begin, end = found[0] if found and not TAG.search(text) else (0, 0)
+    skipped = skipped_chars(text[:begin], end - begin, len(text) - end, limit_chars=limit_chars)
+    if not skipped:
+        return passage
+    partly = {name: said for name, said in IN_PART.items() if name in passage}
+    return {**passage, **partly, name: text[skipped:], "start_chars": start + skipped}
+
+
 def _excerpt(item: Json) -> RenderedExcerpt | None:
-    text = first_text(item.get("preview_text"), item.get("text"), item.get("snippet"))
+    text = first_text(*map(item.get, PASSAGE_TEXTS))
     if text is None:
         return None
     start, total = as_count(item.get("start_chars")) or 0, as_count(item.get("total_chars"))

@@ -123,7 +123,7 @@ class Sought:
             between = " AND ".join(("p.term >= ?", "p.term <= ?", *visible[0]))
             arms.append((f"(SELECT p.ids FROM {postings(index)} p WHERE {between}) AS p", [*lead]))  # noqa: S608
         union = " UNION ALL ".join(
-            f"SELECT id FROM {blocks}, unnest(p.ids) AS id"  # noqa: S608
+            f"SELECT unnest(p.ids) AS id FROM {blocks}"  # noqa: S608
             for blocks, _ in arms
         )
         return f"({union})", [param for _, params in arms for param in (*params, *visible[1])]

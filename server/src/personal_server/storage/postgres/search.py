@@ -10,6 +10,7 @@ of the text: so counts are those of every database.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from itertools import count
 
 import orjson
 
@@ -62,16 +63,16 @@ class PostedPart(IndexedPart):
         plain = [entry.listed for entry in sought if entry.is_plain]
         blocks, visible = self.place.compiler.seen_blocks(self.place.scope), self._seen_ids
         lines = self._reader.session.rows(
-            f"SELECT (SELECT count(*) FROM (SELECT DISTINCT f.id"  # noqa: S608
-            f" FROM {of_each('c.asked', self._index, blocks.parts)}, unnest(p.ids) AS f (id)"
-            f" {self._ids_join}{visible.sql} LIMIT ?) AS met)"
-            " FROM json_array_elements(CAST(? AS json)) WITH ORDINALITY AS c (asked, place)"
-            " ORDER BY c.place",
-            (*blocks.params, *visible.params, limit, orjson.dumps(plain).decode()),
+            "SELECT place, least(count(*), ?) FROM (SELECT DISTINCT f.place, f.id"  # noqa: S608
+            " FROM (SELECT c.place, unnest(p.ids) AS id"
+            " FROM json_array_elements(CAST(? AS json)) WITH ORDINALITY AS c (asked, place),"
+            f" {of_each('c.asked', self._index, blocks.parts)}) AS f {self._ids_join}{visible.sql})"
+            " AS met GROUP BY place",
+            (limit, orjson.dumps(plain).decode(), *blocks.params, *visible.params),
         )
-        counts = iter(lines)
+        counted, place = dict(lines), count(1)
         return [
-            next(counts)[0] if entry.is_plain else self._frequency(term, limit)
+            counted.get(next(place), 0) if entry.is_plain else self._frequency(term, limit)
             for term, entry in zip(terms, sought, strict=True)
         ]
 
@@ -101,7 +102,8 @@ class PostedPart(IndexedPart):
         newest, visible = self._blocks(sought, MORE_BLOCKS), self._seen_ids
         read = visible & Where(("f.id > (SELECT at FROM cut)",))
         counted = (
-            f"SELECT count(*) FROM (SELECT DISTINCT f.id FROM blocks, unnest(ids) AS f (id)"  # noqa: S608
+            "SELECT count(*) FROM (SELECT DISTINCT f.id"  # noqa: S608
+            " FROM (SELECT unnest(ids) AS id FROM blocks) AS f"
             f" {self._ids_join}{read.sql} LIMIT ?) AS met"
         )
         sums = "SELECT sum(cardinality(ids)) AS held FROM blocks GROUP BY term"
@@ -234,17 +236,22 @@ class PostedPart(IndexedPart):
         places = [number for number, term in enumerate(self._words.terms) if term.tokens]
         others = [(n, entry) for n, entry in zip(places, sought, strict=True) if n != places[lead]]
         others += [(-1, entry) for entry in excluded]
-        arms, params = [_TOLD.format(place=places[lead])], told.params
+        leading = _TOLD.format(place=places[lead])
+        arms, params, begun = [leading], told.params, told.sql
         if others:
             visible = self.place.compiler.seen_blocks(self.place.scope)
             behind = " AND ".join(
                 ('p.term = a.term COLLATE "C"', *visible.parts, f"p.last > {_CUT}")
             )
-            arms.append(
-                f"SELECT a.place, a.weight, unnest(p.ids || p.again) AS id FROM {_WEIGHED}"  # noqa: S608
-                " AS a (place integer, term text, weight integer), LATERAL (SELECT p.ids, p.again"
-                f" FROM {postings(self._index)} p WHERE {behind} OFFSET 0) AS p"
-            )
+            begun += f", leads AS MATERIALIZED ({leading})"
+            arms = [
+                "SELECT * FROM leads",
+                # in this form the ids of the leading term are looked up by their hashes
+                "SELECT * FROM (SELECT a.place, a.weight, unnest(p.ids || p.again) AS id FROM"  # noqa: S608
+                f" {_WEIGHED} AS a (place integer, term text, weight integer), LATERAL"
+                f" (SELECT p.ids, p.again FROM {postings(self._index)} p WHERE {behind} OFFSET 0)"
+                " AS p) AS others WHERE (id IN (SELECT id FROM leads)) IS TRUE",
+            ]
             params += (self._weights(*others), *visible.params)
         sums = [f"sum(weight) FILTER (WHERE place = {place})" for place in places]
         hits, needed = "sum(weight)", ""
@@ -258,7 +265,7 @@ class PostedPart(IndexedPart):
         # where nothing else is asked, only those that are wanted are looked up
         first = "" if where.parts else f" ORDER BY id DESC LIMIT {most}"
         return self._ended(
-            f"{told.sql} (SELECT {self._told('f.hits')} FROM (SELECT id AS rowid, {hits} AS hits"  # noqa: S608
+            f"{begun} (SELECT {self._told('f.hits')} FROM (SELECT id AS rowid, {hits} AS hits"  # noqa: S608
             f" FROM ({' UNION ALL '.join(arms)}) AS each WHERE id > {_CUT} GROUP BY id{needed}"
             f"{first}) AS f {self._join}{where.sql} ORDER BY f.rowid DESC LIMIT ?)",
             (*params, *where.params, most),

@@ -119,7 +119,7 @@ def main() -> int:
     console = Console(highlight=False, width=150)
     with tempfile.TemporaryDirectory(prefix="pdpp-beside-") as folder, ExitStack() as stack:
         sides = [
-            _side(checkout, Path(folder) / name, records, store, stack, console, options.workers)
+            side(checkout, Path(folder) / name, records, store, stack, console, options.workers)
             for name, checkout, records, store in (
                 ("here", HERE, options.records, options.store),
                 (
@@ -152,7 +152,7 @@ def main() -> int:
     return 0
 
 
-def _side(
+def side(
     checkout: Path,
     folder: Path,
     records: int,
@@ -161,6 +161,7 @@ def _side(
     console: Console,
     workers: int,
 ) -> Side:
+    """A checkout that serves an archive of so many records until the stack ends."""
     programs = checkout / ".venv" / "bin"
     url = stack.enter_context(database(store))
     site = Site(folder, programs, database_url=url, workers=workers)

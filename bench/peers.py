@@ -66,7 +66,7 @@ def serving(name: str, folder: Path, total: int) -> Generator[Peer]:
     if name not in PEERS:
         sys.exit(f"Nobody here knows how to serve mails by {name}.")
     folder.mkdir()
-    programs = _installed(folder / "environment", DATASETTE)
+    programs = installed(folder / "environment", DATASETTE)
     _fill(folder / "mail.db", total)
     port = free_port()
     place = ("--host", "127.0.0.1", "--port", str(port))
@@ -84,8 +84,8 @@ def serving(name: str, folder: Path, total: int) -> Generator[Peer]:
         stop(process)
 
 
-def _installed(folder: Path, requirement: str) -> Path:
-    """Where the programs of the new environment are."""
+def installed(folder: Path, requirement: str) -> Path:
+    """Where the programs of a new environment with that are."""
     venv.create(folder, with_pip=True)
     pip = [folder / "bin" / "python", "-m", "pip", "--quiet", "--disable-pip-version-check"]
     if subprocess.run([*pip, "install", requirement], check=False).returncode:

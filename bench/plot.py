@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from matplotlib import colormaps
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 
@@ -68,4 +69,34 @@ def plot_shares(
     axes.set_ylim(0, 1)
     axes.set_ylabel(label)
     axes.legend(loc="lower left")
+    figure.savefig(path)
+
+
+def plot_parts(
+    panels: Sequence[tuple[str, str, Mapping[str, Mapping[str, float]]]],
+    parts: Sequence[str],
+    columns: int,
+    path: Path,
+) -> None:
+    """Bars that are put together from parts, as SVG: a panel is a title, a unit, and bars by name.
+
+    In: `[("query", "ms", {"before": {"JSON": 2.0}, "here": {"JSON": 1.0}})]`, row by row.
+    """
+    rows = -(-len(panels) // columns)
+    figure = Figure(figsize=(9, 1.15 * rows + 1.4), layout="constrained")
+    FigureCanvasSVG(figure)
+    colours = [colormaps["tab20"](place) for place in range(len(parts))]
+    axes_of = figure.subplots(rows, columns, squeeze=False).flat
+    for axes, (title, unit, bars) in zip(axes_of, panels, strict=True):
+        left = [0.0] * len(bars)
+        for part, colour in zip(parts, colours, strict=True):
+            widths = [bar.get(part, 0.0) for bar in bars.values()]
+            axes.barh(range(len(bars)), widths, 0.7, left, label=part, color=colour)
+            left = [start + width for start, width in zip(left, widths, strict=True)]
+        axes.set_yticks(range(len(bars)), list(bars))
+        axes.invert_yaxis()
+        axes.set_title(f"{title}, {unit}", fontsize="small", loc="left")
+        axes.tick_params(labelsize="small")
+    shown, names = figure.axes[0].get_legend_handles_labels()
+    figure.legend(shown, names, loc="outside lower center", ncols=4, fontsize="small")
     figure.savefig(path)

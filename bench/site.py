@@ -206,6 +206,13 @@ class Running:
         return spent if self._database is None else spent + self._database.processor_ms
 
     @property
+    def threads_ms(self) -> dict[str, float]:
+        """The same of each thread that it has now, by the number of the thread."""
+        tasks = Path(f"/proc/{self.pid}/task").iterdir()
+        spent = {task.name: (task / "schedstat").read_text(encoding="ascii") for task in tasks}
+        return {number: int(line.split()[0]) / 1e6 for number, line in spent.items()}
+
+    @property
     def resident_bytes(self) -> int:
         """Memory that it holds now."""
         return self._status("VmRSS") * 1024

@@ -14,8 +14,9 @@ from pdpp_kernel.errors import InvalidState, NotFound
 from personal_server.feeds import feed_states
 from personal_server.feeds.feed_states import LEASE_NS
 from personal_server.storage.authorization_rows import AuditRow
-from personal_server.storage.feed_rows import FeedItemRow, FeedRow, FeedRunRow
+from personal_server.storage.feed_rows import FeedItemRow, FeedMailRow, FeedRow, FeedRunRow
 from personal_server.storage.sql.care import feeds as stored_feeds
+from personal_server.storage.sql.care.feed_mails import SqlFeedMails
 from personal_server.storage.sql.care.feeds import SqlFeeds
 from personal_server.storage.sql.logs.authorization import SqlAuthorizationStore
 from server.tests.feeds.test_feed_states import NOW, a_feed
@@ -135,6 +136,16 @@ def test_with_an_account_goes_what_its_feeds_say_of_its_records(
         store.erase_connection("cin_a", 9)
         assert feeds.feed_items("fee_1") == []
         assert [each.item for each in feeds.feed_items("fee_2")] == ["b"]
+        # a run that was under way says once more what it did
+        feeds.keep_feed_items("fee_1", [an_item("secret.md", record_keys=("notes/secret",))])
+        feeds.keep_feed_items("fee_2", [an_item("c", feed_id="fee_2")])
+        mails = SqlFeedMails(cast(Any, store)._database, "owner")
+        for each in ("fee_1", "fee_2"):
+            row = FeedMailRow(feed_id=each, folder="INBOX", uid=1, copy_of="<a@b>", record_key="a")
+            mails.keep_mails(each, [row])
+        assert feeds.feed_items("fee_1") == []
+        assert [each.item for each in feeds.feed_items("fee_2")] == ["b", "c"]
+        assert (mails.mail_counts("fee_1"), mails.mail_counts("fee_2")) == ({}, {"INBOX": 1})
 
 
 @BY_DATABASE

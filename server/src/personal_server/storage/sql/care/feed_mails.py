@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from personal_server.storage.feed_rows import FeedMailRow, FeedRow
+from personal_server.storage.feed_rows import FeedMailRow
 from personal_server.storage.sql.driver import Database
+from personal_server.storage.sql.records.feed_ledgers import takes_lines
 from personal_server.storage.sql.statements import (
     SUBJECT,
     delete,
-    exists,
     listed,
     replacing,
     row_from,
@@ -21,7 +21,6 @@ from personal_server.storage.sql.statements import (
 )
 
 ASKED_AT_ONCE = 200
-_FEED = exists(FeedRow, FeedRow.feed_id)
 _OF_FOLDER = (
     f"{select(FeedMailRow, FeedMailRow.feed_id, FeedMailRow.folder)}"
     f" AND {FeedMailRow.uid} > ? ORDER BY {FeedMailRow.uid} LIMIT ?"
@@ -116,10 +115,10 @@ class SqlFeedMails:
         mails: Iterable[FeedMailRow],
         forgotten: Iterable[tuple[str, int]] = (),
     ) -> None:
-        """Nothing is kept of a feed that was removed meanwhile."""
+        """Nothing is kept of a feed that was removed meanwhile, or whose account was erased."""
         subject = self._subject_id
         with self._database.few_pages(), self._database.write() as session:
-            if session.first(_FEED, (subject, feed_id)) is None:
+            if not takes_lines(session, subject, feed_id):
                 return
             session.many(_FORGET, [(subject, feed_id, *each) for each in forgotten])
             ordered = sorted(mails, key=lambda each: each.copy_of)  # as an index has them

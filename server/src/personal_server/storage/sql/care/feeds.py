@@ -19,7 +19,7 @@ from personal_server.storage.feed_rows import (
 from personal_server.storage.ports.feed_stores import FeedChange, FeedNote
 from personal_server.storage.sql.driver import Database, Session
 from personal_server.storage.sql.logs.authorization_transaction import SqlAuthorizationTransaction
-from personal_server.storage.sql.records.feed_ledgers import FORGET_LEDGER
+from personal_server.storage.sql.records.feed_ledgers import FORGET_LEDGER, takes_lines
 from personal_server.storage.sql.statements import (
     delete,
     insert,
@@ -115,10 +115,10 @@ class SqlFeeds:
     def keep_feed_items(
         self, feed_id: str, items: Iterable[FeedItemRow], forgotten: Iterable[str] = ()
     ) -> None:
-        """Nothing is kept of a feed that was removed meanwhile."""
+        """Nothing is kept of a feed that was removed meanwhile, or whose account was erased."""
         subject = self._subject_id
         with self._database.write() as session:
-            if session.first(_FEED, (subject, feed_id)) is None:
+            if not takes_lines(session, subject, feed_id):
                 return
             session.many(_FORGET_ITEM, [(subject, feed_id, each) for each in forgotten])
             session.many(replacing(FeedItemRow), [(subject, *values_of(each)) for each in items])

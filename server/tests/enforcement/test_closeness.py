@@ -87,6 +87,13 @@ def test_the_nearest_field_counts_and_fields_do_not_join() -> None:
     assert look_at(mails(), apart, parse_words("heat pump")).gaps == (0,)
 
 
+@pytest.mark.parametrize("weight", [0, 3, 9])  # none known, that, more
+def test_other_forms_of_words_are_near_whatever_is_known_of_their_weight(weight: int) -> None:
+    text = row(body="They heated the pumps, and the heat is gone.")
+    asked = parse_words("heat pump")
+    assert look_at(mails(), text, asked, weight) == look_at(mails(), text, asked)
+
+
 def test_a_phrase_is_as_long_as_its_words() -> None:
     assert gaps("the heat pump valve", '"heat pump" valve') == (1,)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from personal_server.enforcement.orders import (
     answering,
+    best_of,
     merged,
     ordered,
     places_of,
@@ -49,7 +50,7 @@ def test_places_are_those_of_the_records_that_are_there() -> None:
 
 
 def test_a_list_stays_whole() -> None:
-    assert unpacked(found(), 1) == found()
+    assert unpacked(found(), 1) == best_of(found(), 1) == found()
 
 
 def test_those_that_moved_are_put_where_they_belong() -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from personal_server.enforcement.orders import (
     answering,
+    best_of,
     ordered,
     places_of,
     unpacked,
@@ -77,6 +78,11 @@ def test_behind_the_best_stands_the_first_of_each_connection() -> None:
     order: list[Ranked] = sorted(firsts, key=rest.index)
     assert unpacked(columns, 10) == [*listed[:10], *order]
     assert unpacked(columns, 300) == listed
+    best = best_of(columns, 10)
+    assert list(best) == unpacked(columns, 10)
+    assert not isinstance(best, list)
+    weighed = [(place_of(each.candidate), sum(each.candidate.occurrences)) for each in best]
+    assert list(best.placed()) == weighed
 
 
 def test_what_is_in_columns_stays_there() -> None:

@@ -15,6 +15,7 @@ from personal_server.enforcement.rows import Neighbours
 from personal_server.enforcement.search_hits import (
     FoundPassage,
     SearchResult,
+    SoughtHit,
     disclose_context,
     disclose_hit,
     matches_in,
@@ -37,7 +38,9 @@ PASSAGE = FoundPassage("body", 6, 10)
 
 def hit(words: str = "rain", *fields: str, found: Any = RAIN, **asked: Any) -> SearchResult | None:
     source = mails(*fields)
-    return disclose_hit(authority(source, notes()), source, found, parse_words(words), **asked)
+    is_lean = asked.pop("is_lean", False)
+    sought = SoughtHit(parse_words(words), **asked)
+    return disclose_hit(authority(source, notes()), source, found, sought, is_lean=is_lean)
 
 
 def shown(words: str = "rain", *fields: str, found: Any = RAIN, **asked: Any) -> SearchResult:
@@ -113,7 +116,7 @@ def test_a_file_says_with_which_record_it_came_where_that_can_be_read() -> None:
     assert (parent.stream, parent.record_id) == ("mails", "m0")
     source = mails()
     elsewhere = authority(mails(connection_id="cin_b"), notes())
-    told = disclose_hit(elsewhere, source, RAIN, parse_words("rain"))
+    told = disclose_hit(elsewhere, source, RAIN, SoughtHit(parse_words("rain")))
     assert told is not None
     assert told.parent is None
 
@@ -152,6 +155,20 @@ def test_words_do_not_count_where_meaning_alone_was_asked_for() -> None:
 @pytest.mark.parametrize("found", [row(body=7), row(body=None), row()])
 def test_a_passage_of_what_is_no_text_is_none(found: Any) -> None:
     assert hit("storm", found=found, passage=PASSAGE, mode="semantic") is None
+
+
+@pytest.mark.parametrize("weight", [0, 1, 2, 3, 4, 5, 99])
+@pytest.mark.parametrize("words", ["rain", "rained", "rain dark", "rain -snow", '"heavy rain"'])
+def test_matches_are_the_same_whatever_is_known_of_their_weight(words: str, weight: int) -> None:
+    # the weight may be that of all forms of the words, and never less
+    found = row(subject="Rains", body="Heavy rain until dark. It rained.")
+    asked = parse_words(words)
+    known = matches_in(mails(), found, asked)
+    assert known is not None
+    weighty = mails().declared.weighty_fields
+    whole = sum(each.occurrences * (2 if each.field in weighty else 1) for each in known)
+    if weight in (0, whole) or weight > whole:
+        assert matches_in(mails(), found, asked, weight) == known
 
 
 def test_a_passage_of_a_field_without_meaning_is_none() -> None:
@@ -223,7 +240,7 @@ def test_a_hit_says_what_a_payment_comes_to(size: object, folder: str, amount: s
     paid = row(subject="Rain", size=size, folder=folder)
 
     def told(source: ReadableSource) -> str | None:
-        found = disclose_hit(authority(source), source, paid, parse_words("rain"))
+        found = disclose_hit(authority(source), source, paid, SoughtHit(parse_words("rain")))
         assert found is not None
         return found.amount
 

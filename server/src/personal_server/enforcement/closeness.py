@@ -7,16 +7,15 @@ Source: docs/contract/resource-server.md 11.3.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Mapping, Sequence
+from itertools import pairwise, starmap
 from typing import NamedTuple
 
 from pdpp_kernel.criteria import WordQuery
 from pdpp_kernel.record import StoredRecord
 from personal_server.domain.authority import ReadableSource
-from personal_server.domain.search_words import TextWords
+from personal_server.domain.search_words import TextWords, text_words
 from personal_server.domain.spaced_text import spaced
-from personal_server.domain.text_language import language_of
 from personal_server.enforcement.named_fields import words_in
 from personal_server.enforcement.ranking import (
     SCORE_DECIMALS,
@@ -58,8 +57,10 @@ def is_foldable(source: ReadableSource) -> bool:
     return bool(source.declared.fields_with_role("author"))
 
 
-def look_at(source: ReadableSource, row: StoredRecord, words: WordQuery) -> LookedAt:
-    """Look at one hit."""
+def look_at(
+    source: ReadableSource, row: StoredRecord, words: WordQuery, weight: int = 0
+) -> LookedAt:
+    """Look at one hit; `weight`: what the words weigh in it together, 0 where nobody knows."""
     texts = {
         name: text[:FIELD_CHARS]
         for name in searchable_fields(source)
@@ -67,34 +68,48 @@ def look_at(source: ReadableSource, row: StoredRecord, words: WordQuery) -> Look
     }
     asked = words_in(words, source.declared, source.fields)
     pairs = len(asked.terms) - 1
-    counted = {
-        name: TextWords(spaced(text), language_of(text) if pairs else None)
-        for name, text in texts.items()
-    }
+    counted = {name: TextWords(spaced(text), None) for name, text in texts.items()}
     gaps = [0] * pairs
     if pairs:
-        for name, within in counted.items():
-            found = list(_gaps(within, name, asked))
-            gaps = [min(filter(None, both), default=0) for both in zip(gaps, found, strict=True)]
+        found = _found(counted, asked)
+        weighty = source.declared.weighty_fields
+        spelled = sum(each.weight * (2 if n in weighty else 1) for n, each in found.items())
+        if not weight or weight != spelled:  # or else nobody needs languages and stems
+            found = _found({n: text_words(text) for n, text in texts.items()}, asked)
+        for each in found.values():
+            both = zip(gaps, starmap(_gap, pairwise(each.places)), strict=True)
+            gaps = [min(filter(None, each), default=0) for each in both]
+    if not is_foldable(source):
+        return LookedAt(tuple(gaps), ())
     roles = (source.declared.fields_with_role(role) for role in ("author", "recipient"))
     others = {name for named in roles for name in named}
-    spelled = [word for name, each in counted.items() if name not in others for word in each.words]
-    return LookedAt(tuple(gaps), tuple(spelled) if is_foldable(source) else ())
+    said = [word for name, each in counted.items() if name not in others for word in each.words]
+    return LookedAt(tuple(gaps), tuple(said))
 
 
-def _gaps(within: TextWords, field: str, words: WordQuery) -> Iterator[int]:
-    """How far neighbouring terms are apart in one field."""
-    places: list[list[tuple[int, int]]] = []
+class _Found(NamedTuple):
+    """Where each term stands in a field, [start, end) by words, and what all of them weigh."""
+
+    places: list[list[tuple[int, int]]]
+    weight: int
+
+
+def _found(counted: Mapping[str, TextWords], words: WordQuery) -> dict[str, _Found]:
+    """What is found in each field."""
+    return {name: _found_in(within, name, words) for name, within in counted.items()}
+
+
+def _found_in(within: TextWords, field: str, words: WordQuery) -> _Found:
+    found: list[list[tuple[int, int]]] = []
+    weight = 0
     for term in words.terms:
-        found = [
-            (at, at + len(each.tokens))
-            for each in term.alternatives_in(field)
-            if each.tokens
-            for at in within.places(each)[:_PLACES]
-        ]
-        places.append(sorted(found))
-    for first, second in pairwise(places):
-        yield _gap(first, second)
+        stretches: list[tuple[int, int]] = []
+        for each in term.alternatives_in(field):
+            places, weight_of_each = within.found(each)
+            weight += weight_of_each
+            stretches += [(at, at + len(each.tokens)) for at in places[:_PLACES]]
+        found.append(sorted(stretches))
+    return _Found(found, weight)
 
 
 def _gap(first: Sequence[tuple[int, int]], second: Sequence[tuple[int, int]]) -> int:

@@ -61,13 +61,15 @@ class FieldMatches(NamedTuple):
     found_at: tuple[tuple[int, int], ...] = ()
 
 
-def find_matches(field: str, text: str, terms: Sequence[Term]) -> FieldMatches | None:
-    """Where the terms match in a text, or `None`.
+def find_matches(
+    field: str, text: str, terms: Sequence[Term], *, is_spelled: bool = False
+) -> FieldMatches | None:
+    """Where the terms match in a text, or `None`; as they are spelled alone, if so asked.
 
     Of a long text one stretch is looked at closely, the first with a match; of the others it is
     asked only whether they hold what that one lacks.
     """
-    language = language_of(text)
+    language = None if is_spelled else language_of(text)
     if len(text) <= STRETCH_CHARS:  # of most
         return _find_within(field, text, (0, len(text)), language, terms)
     found: FieldMatches | None = None

@@ -52,6 +52,11 @@ def unpacked(found: Order, most: int) -> list[Ranked]:
     return found if isinstance(found, list) else found.unpacked(most)
 
 
+def best_of(found: Order, most: int) -> Order:
+    """The same, without objects for those in columns."""
+    return found if isinstance(found, list) else found.best_of(most)
+
+
 def merged(moved: Sequence[Ranked], rest: list[Ranked]) -> list[Ranked]:
     """Both, which are in their order, in one; there are few of the first."""
     both = list(rest)

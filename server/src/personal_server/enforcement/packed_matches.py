@@ -224,16 +224,30 @@ class PackedRanking(Sequence[Ranked]):
         return PackedRanking(self._candidates, order, scores, self._question)
 
     def unpacked(self, most: int) -> list[Ranked]:
+        """The best as objects."""
+        return self.best_of(most)[:]
+
+    def best_of(self, most: int) -> PackedRanking:
         """The best, and behind them the first of each connection among the others."""
         if most >= len(self):
-            return self[:]
+            return self
         candidates = self._candidates
         connections = [connection_id for connection_id, _ in candidates.places]
         number = {each: at for at, each in enumerate(connections)}
         of_source = np.array([number[each] for each in connections])
         rest = of_source[candidates.source_of[self._order[most:]]]
         firsts = np.sort(np.unique(rest, return_index=True)[1]) + most
-        return self._at(np.concatenate([np.arange(most), firsts]))
+        places = np.concatenate([np.arange(most), firsts])
+        return PackedRanking(candidates, self._order[places], self._scores[places], self._question)
+
+    def placed(self) -> Iterator[tuple[RecordPlace, int]]:
+        """Where each is, and what all terms weigh in it together."""
+        candidates, order = self._candidates, self._order
+        places, keys = candidates.places, candidates.keys
+        weights = candidates.occurrences.sum(axis=1)[order].tolist()
+        sources = candidates.source_of[order].tolist()
+        for number, source, weight in zip(order.tolist(), sources, weights, strict=True):
+            yield (*places[int(source)], keys[int(number)]), weight
 
 
 def whole(numbers: Sequence[int]) -> NDArray[Any]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Protocol, TypeVar
 
 from pdpp_kernel.record import RecordPlace
 from personal_server.enforcement.rows import Candidate, NearRecord
@@ -63,16 +63,24 @@ def in_order(found: Ranked) -> tuple[float, int, str, str, str]:
     return (found.score, -found.candidate.event_time_ns, *place_of(found.candidate))
 
 
-def first_page_first(ranked: Sequence[Ranked], limit: int) -> list[Ranked]:
+class _OfConnection(Protocol):
+    @property
+    def connection_id(self) -> str: ...
+
+
+HitT = TypeVar("HitT", bound=_OfConnection)
+
+
+def first_page_first(ranked: Sequence[HitT], limit: int) -> Sequence[HitT]:
     """The ranking with the hits of a fair first page in front, each page in rank order.
 
     While there are as many places as matching connections, each of them gets one.
     """
     best: dict[str, int] = {}
     for position, each in enumerate(ranked):
-        best.setdefault(each.candidate.connection_id, position)
+        best.setdefault(each.connection_id, position)
     if not len(best) <= limit < len(ranked):
-        return list(ranked)
+        return ranked
     chosen = set(best.values())
     for position in range(len(ranked)):
         if len(chosen) == limit:

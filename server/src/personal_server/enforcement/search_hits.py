@@ -7,13 +7,14 @@ Source: docs/contract/resource-server.md 11.4.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Annotated, Literal, NamedTuple
 from urllib.parse import quote
 
 import msgspec
 
-from pdpp_kernel.criteria import WordQuery
+from pdpp_kernel.criteria import Term, WordQuery
 from pdpp_kernel.declared_units import CURRENCY, DeclaredUnit
 from pdpp_kernel.record import StoredRecord, key_segment
 from pdpp_kernel.values import render_instant
@@ -106,23 +107,34 @@ class FoundPassage(NamedTuple):
     end_chars: int
 
 
+@dataclass(frozen=True, slots=True)
+class SoughtHit:
+    """By what a hit was found; `written`: how the caller wrote the words, where it says which;
+    `duplicates`: how many others have the same text; `weight`: as in `matches_in`.
+    """
+
+    words: WordQuery
+    passage: FoundPassage | None = None
+    mode: RetrievalMode = "lexical"
+    written: Sequence[str] | None = None
+    duplicates: int = 0
+    weight: int = 0
+
+
 def disclose_hit(
     authority: ReadAuthority,
     source: ReadableSource,
     row: StoredRecord,
-    words: WordQuery,
-    passage: FoundPassage | None = None,
-    mode: RetrievalMode = "lexical",
-    written: Sequence[str] | None = None,
+    sought: SoughtHit,
     *,
     is_lean: bool = False,
 ) -> SearchResult | None:
     """The hit of a row, or `None` if its granted fields hold neither the words nor the passage.
 
-    `written`: how the caller wrote them, where a hit has to say which of them it holds; `is_lean`:
-    for a caller that counts characters.
+    `is_lean`: for a caller that counts characters.
     """
-    found = None if mode == "semantic" else matches_in(source, row, words)
+    words, passage, mode, written = sought.words, sought.passage, sought.mode, sought.written
+    found = None if mode == "semantic" else matches_in(source, row, words, sought.weight)
     meant = None if passage is None else _excerpt(source, row, passage)
     if found is None and meant is None:
         return None
@@ -291,19 +303,37 @@ def text_chars(source: ReadableSource, row: StoredRecord) -> int:
 
 
 def matches_in(
-    source: ReadableSource, row: StoredRecord, words: WordQuery
+    source: ReadableSource, row: StoredRecord, words: WordQuery, weight: int = 0
 ) -> list[FieldMatches] | None:
-    """The matches by field, strongest first, if enough terms match somewhere, none excluded."""
+    """The matches by field, strongest first, if enough terms match somewhere, none excluded.
+
+    `weight`: what the words weigh in this row together, 0 where nobody knows.
+    """
     words = words_in(words, source.declared, source.fields)
     wanted = frozenset(range(len(words.terms)))
     sought = (*words.terms, *words.excluded)
+    texts = {
+        name: text
+        for name in searchable_fields(source)
+        if isinstance(text := row.data.get(name), str)
+    }
     found: list[FieldMatches] = []
-    for name in searchable_fields(source):
-        text = row.data.get(name)
-        matches = find_matches(name, text, sought) if isinstance(text, str) else None
-        if matches is not None:
-            found.append(matches)
+    if weight and not words.excluded:
+        # where what is spelled so is all that there is, nobody needs languages and stems
+        found = _matches(texts, sought, is_spelled=True)
+        weighty = source.declared.weighty_fields
+        weight -= sum(each.occurrences * (2 if each.field in weighty else 1) for each in found)
+    if weight or not found:
+        found = _matches(texts, sought)
     matched = frozenset[int]().union(*(each.terms for each in found))
     if not matched <= wanted or not words.is_met(matched):
         return None
     return strongest_first(found, source.declared.title_field)
+
+
+def _matches(
+    texts: Mapping[str, str], sought: Sequence[Term], *, is_spelled: bool = False
+) -> list[FieldMatches]:
+    """The matches in each field that has any."""
+    found = (find_matches(*each, sought, is_spelled=is_spelled) for each in texts.items())
+    return [each for each in found if each is not None]

@@ -6,12 +6,13 @@ Source: docs/contract/resource-server.md 11.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
+from itertools import islice
 from typing import cast
 
-from pdpp_kernel.criteria import WordQuery
+from pdpp_kernel.criteria import Term, WordQuery
 from pdpp_kernel.errors import QueryTimeout
 from pdpp_kernel.record import RecordPlace, StoredRecord
 from personal_server.domain.authority import ReadableSource
@@ -29,6 +30,7 @@ from personal_server.enforcement.named_fields import words_in
 from personal_server.enforcement.orders import (
     Order,
     answering,
+    best_of,
     merged,
     ordered,
     places_of,
@@ -37,11 +39,11 @@ from personal_server.enforcement.orders import (
 )
 from personal_server.enforcement.plans import SearchPlan
 from personal_server.enforcement.queries import SearchMode, SearchQuery
-from personal_server.enforcement.ranking import Ranked, place_of, rank
+from personal_server.enforcement.ranking import Ranked, in_order, place_of, rank
 from personal_server.enforcement.rows import Matches, Nearest
 from personal_server.enforcement.scopes import scope_of
 from personal_server.enforcement.search import searchable_fields
-from personal_server.enforcement.search_hits import text_chars
+from personal_server.enforcement.search_hits import FoundPassage, text_chars
 from personal_server.enforcement.semantic_queries import (
     JOINED_HITS,
     SomeWords,
@@ -52,7 +54,7 @@ from personal_server.enforcement.semantic_queries import (
 )
 from personal_server.reading.partial_hits import MOST_PARTIAL_HITS, partial_hits, places_beside
 from personal_server.reading.ports import ReadPorts
-from personal_server.reading.rankings import Kept
+from personal_server.reading.rankings import Kept, RankedHit
 from personal_server.reading.recall import SearchCoverage
 from personal_server.reading.relaxing import (
     FEW_HITS,
@@ -80,7 +82,7 @@ MOST_CHANGES = 1_000
 class FoundHits:
     """All hits in their order, and what was asked to find them."""
 
-    ranked: list[Ranked]
+    hits: Sequence[RankedHit]
     findings: SearchCoverage
     questions: tuple[WordQuery, ...]
     relaxed: RelaxedSearch | None = None
@@ -121,10 +123,10 @@ def _changed(snapshot: ReadSnapshot, read: AuthorizedSearch, sequence: int) -> b
 
 def _shortened(found: FoundHits) -> FoundHits:
     """Without hits that no page shows: behind the best, the first of each connection may be."""
-    rest = found.ranked[KEPT_HITS:]
-    first = {each.candidate.connection_id: each for each in reversed(rest)}
-    kept = [each for each in rest if each is first[each.candidate.connection_id]]
-    return replace(found, ranked=[*found.ranked[:KEPT_HITS], *kept])
+    rest = found.hits[KEPT_HITS:]
+    first = {each.connection_id: each for each in reversed(rest)}
+    kept = [each for each in rest if each is first[each.connection_id]]
+    return replace(found, hits=[*found.hits[:KEPT_HITS], *kept])
 
 
 def _found(
@@ -163,14 +165,14 @@ def _found(
         len(answer) for answer, asked in zip(answers, questions, strict=True) if asked.least is None
     )
     if wider.authors:
-        assert embedder is not None  # noqa: S101 (names are told apart where it is asked)
-        assert plan.meaning is not None  # noqa: S101 (the same)
-        left = without_authors(embedder, plan.meaning, query.text, plan.words, wider.authors)
-        plan = replace(plan, meaning=left)
+        plan = _without_authors(embedder, query, plan, wider.authors)
     near = _nearest(snapshot, read, plan, whole)
     _require_any(read, first.lost | near.lost)
-    best, left_out = _refined(snapshot, read, strict, first.document_frequencies)
-    ranked = list(best)
+    best, rest, left_out = _refined(snapshot, read, strict, first)
+    is_computed = any(each.declared.fields_with_role("occurrence-of") for each in read.sources)
+    if mode is not SearchMode.WORDS or answers[1:] or is_computed:
+        best, rest = [*best, *rest], []
+    ranked = best.copy()
     for answer in answers[1:]:
         ranked += (shown := unpacked(answer, KEPT_HITS))
         left_out += len(answer) - len(shown)
@@ -179,20 +181,52 @@ def _found(
         if meant:
             folded = {_place(each) for each in strict} - {_place(each) for each in best}
             meant = [each for each in meant if _place(each) not in folded]
-        is_hybrid = mode is SearchMode.HYBRID
-        if is_hybrid:
+        if is_hybrid := mode is SearchMode.HYBRID:
             sought = some_words(questions[-1], matches[-1].document_frequencies, wider.authors)
             ranked = _both(snapshot, read, ranked, questions, meant, sought)
         else:
             ranked = meant
         total = len(ranked) + (left_out if is_hybrid else 0)
-    if any(each.declared.fields_with_role("occurrence-of") for each in read.sources):
+    if is_computed:
         from personal_server.reading.occurrences import without_occurrences  # noqa: PLC0415 (few)
 
         ranked = without_occurrences(snapshot, read.sources, ranked, LOOKED_AT_HITS)
     is_best_only = questions[-1].least is not None and len(answers[-1]) == MOST_PARTIAL_HITS
-    coverage = replace(_coverage(read, total, matches, near), is_best_only=is_best_only)
-    return FoundHits(ranked, coverage, questions, note, wider.near)
+    findings = replace(_coverage(read, total, matches, near), is_best_only=is_best_only)
+    hits = _hits([ranked, rest], questions, is_indexed=not first.pending)
+    return FoundHits(hits, findings, questions, note, wider.near)
+
+
+def _without_authors(
+    embedder: QueryEmbedder | None, query: SearchQuery, plan: SearchPlan, authors: Iterable[Term]
+) -> SearchPlan:
+    """The plan with what its question means but for who wrote."""
+    assert embedder is not None  # noqa: S101 (names are told apart where it is asked)
+    assert plan.meaning is not None  # noqa: S101 (the same)
+    left = without_authors(embedder, plan.meaning, query.text, plan.words, authors)
+    return replace(plan, meaning=left)
+
+
+def _hits(
+    parts: Sequence[Order], questions: Sequence[WordQuery], *, is_indexed: bool
+) -> list[RankedHit]:
+    """Where hits are, and their weights, but of what holds some of the words, and of what an index
+    finds that is being made anew.
+    """
+    is_weighed = [each.least is None and is_indexed for each in questions]
+    return [hit for part in parts for hit in _placed(part, is_weighed)]
+
+
+def _placed(found: Order, is_weighed: Sequence[bool]) -> Iterator[RankedHit]:
+    """Where hits are; of those in columns nothing else is made."""
+    if not isinstance(found, list):
+        for place, weight in found.placed():
+            yield RankedHit(*place, weight=weight if is_weighed[0] else 0)
+        return
+    for candidate, _, near, question, duplicates in found:
+        passage = near and FoundPassage(near.field, near.start_chars, near.end_chars)
+        weight = sum(candidate.occurrences) if is_weighed[question] else 0
+        yield RankedHit(*place_of(candidate), passage, question, duplicates, weight)
 
 
 def _both(
@@ -274,15 +308,15 @@ def _refined(
     snapshot: ReadSnapshot,
     read: AuthorizedSearch,
     ranked: Order,
-    frequencies: Sequence[int],
-) -> tuple[list[Ranked], int]:
-    """The ranking after a look at its best hits, and at those that hold all words side by side; of
-    the others those that a page may show, and how many are left out.
+    found: Matches,
+) -> tuple[list[Ranked], Order, int]:
+    """The ranking after a look at its best hits, and at those that hold all words side by side;
+    behind these the others that a page may show, and how many are left out.
 
     Where there are more matches than are looked at, these may be anywhere among them, so that the
     index is asked for them.
     """
-    plan = read.plan
+    plan, frequencies = read.plan, found.document_frequencies
     sources = {source.order: source for source in read.sources}
     if len(frequencies) == 1:
         sources = {order: source for order, source in sources.items() if is_foldable(source)}
@@ -301,6 +335,7 @@ def _refined(
         older = [c._replace(occurrences=c.occurrences * len(frequencies)) for c in whole.values()]
         others = rank(older, frequencies)
     best = [*(ranked[at] for at in looked_at), *others]
+    weights = {_place(each): sum(each.candidate.occurrences) for each in best[: len(looked_at)]}
     places = [row_key for row_key in map(_place, best) if row_key[:2] in sources]
     seen: dict[RecordPlace, LookedAt] = {}
     chars = 0
@@ -310,11 +345,22 @@ def _refined(
         if row is not None:
             source = sources[row_key[:2]]
             chars += text_chars(source, row)
-            seen[row_key] = look_at(source, row, plan.words)
-    rest = without(ranked, looked_at)
-    shown = unpacked(rest, KEPT_HITS)
-    moved = refined(best, seen, frequencies)
-    return merged(moved, shown), len(rest) - len(shown)
+            weight = 0 if found.pending else weights.get(row_key, 0)
+            seen[row_key] = look_at(source, row, plan.words, weight)
+    behind = without(ranked, looked_at)
+    rest = best_of(behind, KEPT_HITS)
+    left_out = len(behind) - len(rest)
+    moved = [_weighed_by(weights, each) for each in refined(best, seen, frequencies)]
+    if moved and rest and in_order(moved[-1]) > in_order(rest[0]):
+        return merged(moved, list(rest)), [], left_out
+    return moved, rest, left_out
+
+
+def _weighed_by(weights: Mapping[RecordPlace, int], found: Ranked) -> Ranked:
+    """Without a weight that is only the least that it can be."""
+    if _place(found) in weights:
+        return found
+    return found._replace(candidate=found.candidate._replace(occurrences=()))
 
 
 def mode_of(read: AuthorizedSearch) -> SearchMode:
@@ -359,11 +405,11 @@ def _strictly(
 def hit_records(
     snapshot: ReadSnapshot,
     sources: Mapping[tuple[str, str], ReadableSource],
-    places: Sequence[RecordPlace],
+    places: Iterable[RecordPlace],
 ) -> Iterator[tuple[RecordPlace, StoredRecord | None]]:
     """The records of hits while they are visible, read as they are needed, some together."""
-    for begin in range(0, len(places), READ_TOGETHER):
-        some = places[begin : begin + READ_TOGETHER]
+    coming = iter(places)
+    while some := list(islice(coming, READ_TOGETHER)):
         keys: dict[tuple[str, str], list[str]] = {}
         for *order, key in some:
             keys.setdefault((order[0], order[1]), []).append(key)

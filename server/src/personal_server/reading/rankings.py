@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Generic, NamedTuple, TypeVar
 
 from pdpp_kernel.criteria import WordQuery
+from pdpp_kernel.record import RecordPlace
 from pdpp_kernel.values import NANOSECONDS
 from personal_server.domain.keyed_values import KeyedValues, ValueSpace
 from personal_server.enforcement.search_hits import FoundPassage
@@ -29,7 +30,9 @@ T = TypeVar("T")
 
 
 class RankedHit(NamedTuple):
-    """One place of a ranking: no text.  `question`: which of those asked it answers."""
+    """One place of a ranking: no text.  `question`: which of those asked it answers; `weight`: what
+    the words weighed in it together then, 0 where nobody knows.
+    """
 
     connection_id: str
     stream: str
@@ -37,6 +40,12 @@ class RankedHit(NamedTuple):
     passage: FoundPassage | None = None
     question: int = 0
     duplicates: int = 0
+    weight: int = 0
+
+    @property
+    def place(self) -> RecordPlace:
+        """What tells the record from all others."""
+        return (self.connection_id, self.stream, self.key)
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,9 +27,9 @@ from personal_server.domain.envelope import ReadResult
 from personal_server.enforcement.authorize import authorize_search
 from personal_server.enforcement.first_times import first_times_found
 from personal_server.enforcement.queries import SearchMode, SearchQuery
-from personal_server.enforcement.ranking import Ranked, first_page_first
+from personal_server.enforcement.ranking import first_page_first
 from personal_server.enforcement.search import searchable_fields
-from personal_server.enforcement.search_hits import FoundPassage, RetrievalMode
+from personal_server.enforcement.search_hits import RetrievalMode, SoughtHit
 from personal_server.reading.empty_answers import Emptiness, NearValue
 from personal_server.reading.found_hits import (
     KEPT_HITS,
@@ -54,7 +54,6 @@ from personal_server.reading.search_in_time import search_in_time
 from personal_server.reading.semantic_search import asked_meaning
 from personal_server.reading.shown_hits import (
     HitPage,
-    SoughtHit,
     clocks_meta,
     explain_search,
     found_nothing,
@@ -178,23 +177,14 @@ def _first_page(
 
 
 def _turn(found: FoundHits, first_limit: int) -> _Turn:
-    ordered = first_page_first(found.ranked, first_limit)[:KEPT_HITS]
     return _Turn(
-        tuple(map(_kept, ordered)),
+        tuple(first_page_first(found.hits, first_limit)[:KEPT_HITS]),
         found.findings,
         first_limit,
         found.questions,
         found.relaxed,
         found.near,
     )
-
-
-def _kept(found: Ranked) -> RankedHit:
-    (connection_id, stream, key, *_), _, near, question, duplicates = found
-    passage = None
-    if near is not None:
-        passage = FoundPassage(near.field, near.start_chars, near.end_chars)
-    return RankedHit(connection_id, stream, key, passage, question, duplicates)
 
 
 def _continued(
@@ -243,14 +233,15 @@ def _show(
     page = HitPage(snapshot, read, query, turn.begin)
     sources = {source.order: source for source in read.sources}
     coming = turn.hits[turn.begin :]
-    places = [(hit.connection_id, hit.stream, hit.key) for hit in coming]
-    rows = hit_records(snapshot, sources, places)
+    rows = hit_records(snapshot, sources, (hit.place for hit in coming))
     for kept, (row_key, row) in zip(coming, rows, strict=True):
         source = sources.get(row_key[:2])
         if source is not None and row is not None and is_match(source, row, read.plan):
             words, mode = turn.questions[kept.question], _RETRIEVAL[turn.findings.mode]
             named = [written(term) for term in words.terms] if kept.question else None
-            sought = SoughtHit(words, kept.passage, mode, named, kept.duplicates)
+            # what was weighed before this page is not known to be so any more
+            weight = 0 if turn.begin else kept.weight
+            sought = SoughtHit(words, kept.passage, mode, named, kept.duplicates, weight)
             if not page.takes(source, row, sought):
                 break
         page.end += 1

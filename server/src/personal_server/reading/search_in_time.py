@@ -19,6 +19,7 @@ from personal_server.enforcement.first_times import first_times_found
 from personal_server.enforcement.plans import TimelinePlan
 from personal_server.enforcement.queries import SearchQuery
 from personal_server.enforcement.rows import PlacedRow
+from personal_server.enforcement.search_hits import SoughtHit
 from personal_server.reading.empty_answers import Emptiness
 from personal_server.reading.freshness import least_fresh
 from personal_server.reading.missing_values import without_value
@@ -28,7 +29,6 @@ from personal_server.reading.recall import SearchCoverage, source_mix
 from personal_server.reading.records import unavailable_meta
 from personal_server.reading.shown_hits import (
     HitPage,
-    SoughtHit,
     clocks_meta,
     explain_search,
     found_nothing,

@@ -7,12 +7,11 @@ Source: docs/contract/resource-server.md 11.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 
-from pdpp_kernel.criteria import Condition, WordQuery
+from pdpp_kernel.criteria import Condition
 from pdpp_kernel.record import StoredRecord
 from personal_server.domain.authority import ReadableSource
 from personal_server.domain.disclosure import Disclosed
@@ -23,8 +22,7 @@ from personal_server.enforcement.queries import SearchQuery
 from personal_server.enforcement.rows import Neighbours
 from personal_server.enforcement.search import searchable_fields
 from personal_server.enforcement.search_hits import (
-    FoundPassage,
-    RetrievalMode,
+    SoughtHit,
     disclose_context,
     disclose_hit,
     naming_conversations,
@@ -39,19 +37,6 @@ from personal_server.storage.ports.snapshots import ReadSnapshot
 
 # A page of hits ends early when so much text was looked at for it.
 PAGE_TEXT_CHARS = 1 << 25
-
-
-@dataclass(frozen=True, slots=True)
-class SoughtHit:
-    """By what a hit was found; `written`: how the caller wrote the words, where it says which;
-    `duplicates`: how many others have the same text.
-    """
-
-    words: WordQuery
-    passage: FoundPassage | None = None
-    mode: RetrievalMode = "lexical"
-    written: Sequence[str] | None = None
-    duplicates: int = 0
 
 
 class HitPage:
@@ -92,11 +77,7 @@ class HitPage:
     def takes(self, source: ReadableSource, row: StoredRecord, sought: SoughtHit) -> bool:
         """Show the record of a hit, if there is room; one of which nothing shows needs none."""
         self._looked_at += text_chars(source, row)
-        hit = disclose_hit(
-            *(self._authority, source, row, sought.words),
-            *(sought.passage, sought.mode, sought.written),
-            is_lean=self._is_lean,
-        )
+        hit = disclose_hit(self._authority, source, row, sought, is_lean=self._is_lean)
         if hit is None:
             return True
         plan = neighbours_plan(source, row)

@@ -106,7 +106,7 @@ def test_words_that_nothing_could_count_in_time_are_not_relaxed(door: Door) -> N
         del plan
 
     slow = found(door, client(), "quokka llama zebra", count_terms=nothing)
-    assert slow.ranked == []
+    assert slow.hits == []
     assert slow.near == ()
     assert slow.relaxed is None or not slow.relaxed.absent
 
@@ -122,11 +122,11 @@ def test_hits_that_hold_the_words_side_by_side_are_looked_for_behind_the_best(
     beside = {"id": "beside", "body": "a long text in which wind rain is once", "created_at": at}
     write(door.store, DIARY, "entries", [*apart, beside])
     # with so few all are looked at
-    assert found(door, text="wind rain").ranked[0].candidate.key == "beside"
+    assert found(door, text="wind rain").hits[0].key == "beside"
     for looked_at in (1, 4, 5):
         monkeypatch.setattr(found_hits, "LOOKED_AT_HITS", looked_at)
         another = Door(door.store)
-        ranked = [each.candidate.key for each in found(another, text="wind rain").ranked]
+        ranked = [each.key for each in found(another, text="wind rain").hits]
         assert ranked[0] == "beside"
         assert sorted(ranked) == ["beside", "e1", "n0", "n1", "n2", "n3"]
 
@@ -141,7 +141,7 @@ def test_only_so_much_text_is_looked_at_as_is_allowed(
     beside = {"id": "beside", "body": "long text, wind rain", "created_at": "2025-01-01T00:00:00Z"}
     write(door.store, DIARY, "entries", [*apart, beside])
     monkeypatch.setattr(found_hits, "LOOKED_AT_CHARS", 10)
-    few = [each.candidate.key for each in found(door, text="wind rain").ranked]
+    few = [each.key for each in found(door, text="wind rain").hits]
     assert few[0] != "beside"
     assert sorted(few) == ["beside", "e1", "n0", "n1", "n2", "n3"]
 
@@ -222,8 +222,8 @@ def test_behind_the_best_the_first_of_each_account_is_kept(
 
     def ranked(kept: int) -> list[tuple[str, str]]:
         monkeypatch.setattr(found_hits, "KEPT_HITS", kept)
-        hits = found(Door(door.store), client(), "zinc").ranked
-        return [(each.candidate.connection_id, each.candidate.key) for each in hits]
+        hits = found(Door(door.store), client(), "zinc").hits
+        return [(each.connection_id, each.key) for each in hits]
 
     whole = ranked(1_000)
     assert len(whole) == 7
@@ -263,7 +263,7 @@ def test_what_is_older_than_the_newest_matches_is_found_by_the_phrase(
         newest = [each for each in whole.candidates if each.key != "beside"]
         return whole if len(plan.words.terms) == 1 else replace(whole, candidates=newest)
 
-    hits = found(Door(door.store), text="wind rain", search=search).ranked
-    # each of the two words is where the phrase is
-    assert (hits[0].candidate.key, hits[0].candidate.occurrences) == ("beside", (1, 1))
-    assert sorted(each.candidate.key for each in hits[1:]) == ["e1", *(f"n{n}" for n in range(5))]
+    hits = found(Door(door.store), text="wind rain", search=search).hits
+    # how often each of the two words is elsewhere was not counted
+    assert (hits[0].key, hits[0].weight) == ("beside", 0)
+    assert sorted(each.key for each in hits[1:]) == ["e1", *(f"n{n}" for n in range(5))]

@@ -277,6 +277,42 @@ def test_sessions_that_were_ended_are_opened_again(tmp_path: Path, name: str) ->
         with pytest.raises(StorageUnavailable), database.read() as session:
             _two_statements(session, "SELECT 1")
         assert keys(store, RecordsPlan((A,), order(None), 10)) == ["n1"]
+        end_others()
+        assert keys(store, RecordsPlan((A,), order(None), 10)) == ["n1"]
+
+
+def test_whoever_waits_gets_the_session_of_a_read_that_ends(
+    tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(postgres, "LOOK_SECONDS", 60)
+    monkeypatch.setattr(postgres, "POOL_SECONDS", 60)
+    made(tmp_path, name)
+    with closing(PostgresDatabase(server().url(), tmp_path, name, readers=1)) as database:
+        pool = database._pool  # pyright: ignore[reportPrivateUsage]
+        found: list[int] = []
+
+        def ask() -> None:
+            with database.read() as session:
+                found.append(session.value("SELECT 7"))
+
+        waiting = threading.Thread(target=ask)
+        with database.read():
+            with database.read():
+                waiting.start()
+                while not pool.get_stats().get("requests_waiting"):
+                    pass
+            waiting.join(30)
+            assert found == [7]
+
+
+def test_a_session_is_looked_at_after_so_many_reads(
+    tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(postgres, "RESTS", 2)
+    with closing(opened(tmp_path, name)) as database:
+        for _ in range(5):
+            with database.read() as session:
+                assert session.value("SELECT 7") == 7
 
 
 def test_a_database_that_can_only_be_read_answers_reads(tmp_path: Path, name: str) -> None:

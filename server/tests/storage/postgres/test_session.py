@@ -86,7 +86,7 @@ READS: dict[str, Read] = {
 
 
 @pytest.mark.parametrize("name", READS)
-def test_a_read_waits_three_times(store: Store, name: str) -> None:
+def test_a_read_waits_twice_and_says_its_end(store: Store, name: str) -> None:
     (records, found), read = store, READS[name]
     with records.snapshot() as snapshot:
         known = read(snapshot)

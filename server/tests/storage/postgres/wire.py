@@ -13,6 +13,7 @@ from tests.postgresql import server
 
 SOCKET = ".s.PGSQL.5432"
 HEAD, QUERY, SYNC = 5, b"Q", b"S"
+ENDS = (b"COMMIT\0", b"ROLLBACK\0")
 # Whoever uses the road ends its sessions before it is closed.
 CLOSING_SECONDS = 10
 
@@ -23,7 +24,7 @@ class Wire:
     def __init__(self, folder: Path) -> None:
         self.url = f"postgresql://owner@/postgres?host={folder}"
         self._turns: list[bytes] = []
-        self._lock = threading.Lock()
+        self._noted = threading.Condition()
         self._listening = socket.socket(socket.AF_UNIX)
         self._listening.bind(str(folder / SOCKET))
         self._listening.listen()
@@ -31,8 +32,9 @@ class Wire:
         self._threads[0].start()
 
     def taken(self) -> list[bytes]:
-        """What was asked and waited for, and from here on none."""
-        with self._lock:
+        """What was asked and waited for, and from here on none; the last was the end of one."""
+        with self._noted:
+            self._noted.wait_for(self._has_ended, CLOSING_SECONDS)
             turns, self._turns = self._turns, []
             return turns
 
@@ -58,8 +60,13 @@ class Wire:
 
     def note(self, asked: bytes) -> None:
         """Somebody waits for an answer to this."""
-        with self._lock:
+        with self._noted:
             self._turns.append(asked)
+            self._noted.notify_all()
+
+    def _has_ended(self) -> bool:
+        """Whoever ends a read waits for nothing, so that this comes a little later."""
+        return not self._turns or self._turns[-1].endswith(ENDS)
 
 
 class _Passed:

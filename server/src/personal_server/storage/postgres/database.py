@@ -42,6 +42,8 @@ from personal_server.storage.postgres.session import (
     PostgresSession,
     WriteListener,
     connect_with,
+    is_ending,
+    settle,
 )
 from personal_server.storage.sql.driver import Line, Session
 from personal_server.storage.sql.migrations import (
@@ -66,9 +68,11 @@ LOOK_SECONDS = 0.5
 LOCK_MS = 5_000
 DEFAULT_SCHEMA = "pdpp"
 # Tries to begin: a session that was ended meanwhile is found out by that.
-TRIES = 3
+TRIES = 5
 # Statements that stay prepared: those that were asked so often, the last so many.
 PREPARED_AFTER, MOST_PREPARED = 2, 400
+# A session that ended a read is taken again at once, this often before its age is looked at.
+RESTS = 1_000
 # Tables are cleaned of what was erased at most so often.
 CLEANED_EACH_SECONDS = 60.0
 # What is made of one state and kept: some kilobytes each.
@@ -160,10 +164,12 @@ class PostgresDatabase:
             configure=self._forget,
         )
         self._url = url
+        self._resting: list[Connection] = []
+        self._rests = 0
         try:
             self._begin(known_steps() if steps is None else steps)
         except BaseException:
-            self._pool.close()
+            self.close()
             raise
 
     # Sessions -----------------------------------------------------------------------------------
@@ -275,6 +281,8 @@ class PostgresDatabase:
         if self._listener:
             self._listener.close()
         self._pool.close()
+        while self._resting:
+            self._pool.putconn(self._resting.pop())
 
     @contextmanager
     def _writing(self, settings: str = "") -> Generator[PostgresSession, None, None]:
@@ -308,8 +316,29 @@ class PostgresDatabase:
             try:
                 yield session
             finally:
-                session.end()
-                self._pool.putconn(connection)
+                try:
+                    session.end()
+                finally:
+                    self._give_back(connection)
+
+    def _give_back(self, connection: Connection) -> None:
+        """One whose read is ending rests, unless somebody waits for one.
+
+        So the answer to its end comes before it is taken again.
+        """
+        self._rests += 1
+        if is_ending(connection) and not self._resting and self._rests % RESTS:
+            self._resting.append(connection)
+            if not self._pool.get_stats().get("requests_waiting"):
+                return
+            try:
+                connection = self._resting.pop()
+            except IndexError:
+                return
+        try:
+            settle(connection)
+        finally:
+            self._pool.putconn(connection)
 
     def _other_session(self, snapshot: str) -> Connection:
         """A session of its own that sees the same state, and may make temporary tables."""
@@ -342,6 +371,7 @@ class PostgresDatabase:
         for tried in range(TRIES):
             connection = self._free_session()
             try:
+                settle(connection)
                 statement = f"{begin} {_FIND_STATE}" if has_state else begin
                 cursor = connection.execute(statement.encode(), prepare=False)
                 while cursor.nextset():
@@ -368,6 +398,8 @@ class PostgresDatabase:
         failed = self._failed_openings()
         end = time.monotonic() + POOL_SECONDS
         while True:
+            with suppress(IndexError):
+                return self._resting.pop()
             try:
                 return self._pool.getconn(min(LOOK_SECONDS, max(0.0, end - time.monotonic())))
             except PoolTimeout:

@@ -20,6 +20,7 @@ from typing import Any, cast
 import psycopg
 from psycopg import RawCursor, errors
 from psycopg.adapt import AdaptersMap, Buffer, Dumper, Loader
+from psycopg.generators import fetch_many
 from psycopg.pq import TransactionStatus
 from psycopg.types.string import StrDumper
 
@@ -166,6 +167,17 @@ def translated_sql(sql: str) -> bytes:
         return f"${match.group(1) or count}"
 
     return _TOKEN.sub(numbered, sql).encode()
+
+
+def is_ending(connection: Connection) -> bool:
+    """Whether a read has ended there, and the server has not answered it yet."""
+    return connection.info.transaction_status is TransactionStatus.ACTIVE
+
+
+def settle(connection: Connection) -> None:
+    """Wait for that answer, if there is one to come."""
+    if is_ending(connection):
+        connection.wait(fetch_many(connection.pgconn))
 
 
 class WriteListener:
@@ -346,14 +358,19 @@ class PostgresSession:
         self._say(b"%b; COMMIT" % when_other.encode() if self._is_other_state else b"COMMIT")
 
     def end(self) -> None:
-        """End the transaction, if it is not over; what it wrote is undone."""
+        """End the transaction, if it is not over; what it wrote is undone.
+
+        Nobody waits for the end of a read: whoever takes the connection does (`settle`).
+        """
         if self._scratch is not None:
             self._scratch.close()
         status = self._own.info.transaction_status
-        if status is TransactionStatus.INTRANS or status is TransactionStatus.INERROR:
-            # prepared statements are forgotten with what is undone
-            is_read = self._derived is not None and status is TransactionStatus.INTRANS
-            self._own.execute(b"COMMIT" if is_read else b"ROLLBACK", prepare=False)
+        # prepared statements are forgotten with what is undone
+        if status is TransactionStatus.INTRANS and self._derived is not None:
+            self._own.pgconn.send_query(b"COMMIT")
+            self._own.pgconn.flush()
+        elif status is TransactionStatus.INTRANS or status is TransactionStatus.INERROR:
+            self._own.execute(b"ROLLBACK", prepare=False)
 
     def _each(self, sql: str, params: Sequence[Value]) -> Iterator[Line]:
         """By a cursor of the server, so that no more than some lines are in memory."""

@@ -399,7 +399,7 @@ def write(profiles: Profiles, names: Sequence[str], records: int) -> None:
 def _line(call: str, callers: int, found: Sequence[Profile]) -> str:
     here, there = found
     most = sorted(PARTS, key=here.ms, reverse=True)[:3]
-    told = ", ".join(f"{part} {here.ms(part):.2f} ({there.ms(part):.2f})" for part in most)
+    told = "; ".join(f"{part} {here.ms(part):.2f} ({there.ms(part):.2f})" for part in most)
     memory = ", ".join(f"{each.after[0] / MEBIBYTE:.0f}" for each in (there, here))
     ratio = here.each_ms / there.each_ms
     return (

@@ -48,7 +48,7 @@ from bench.clients import HostedCaller, Refused, RestCaller
 from bench.finding import wait_until_embedded
 from bench.lifelog import life, timelineqa
 from bench.lifelog_answers import Tools, hop_is_right, is_right, kind_of
-from bench.site import Site
+from bench.site import Site, programs_of
 
 HITS = 10
 MOST_TRIES = 3
@@ -175,7 +175,7 @@ def _asked_of_chats(options: argparse.Namespace) -> list[str]:
         folder = Path(options.keep or scratch)
         folder.mkdir(parents=True, exist_ok=True)
         if options.before is not None:
-            before = Site(folder / "before", source=options.before)
+            before = Site(folder / "before", programs_of(options.before))
             ways[BEFORE] = _by_search(before, turns, asked, None)[NOW]
         ways |= _by_search(Site(folder / "now"), turns, asked, options.model)
     _show(ways, asked)

@@ -33,7 +33,7 @@ from bench.clients import HostedCaller, Refused, RestCaller
 from bench.load import Load, load, lua_of, wrk_path
 from bench.operations import Read, change_feed, reads_of, searches_anew
 from bench.peers import PEERS, Peer, serving
-from bench.site import STORES, Running, Site, database
+from bench.site import STORES, Running, Site, database, programs_of
 
 ROUNDS = 200
 WARM_UP = 10
@@ -162,7 +162,7 @@ def side(
     workers: int,
 ) -> Side:
     """A checkout that serves an archive of so many records until the stack ends."""
-    programs = checkout / ".venv" / "bin"
+    programs = programs_of(checkout)
     url = stack.enter_context(database(store))
     site = Site(folder, programs, database_url=url, workers=workers)
     console.print(f"{checkout}: filling an archive of {records:,} records …")

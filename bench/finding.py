@@ -32,7 +32,7 @@ from bench.clients import HostedCaller, Refused, RestCaller
 from bench.plot import plot_shares
 from bench.questions import KINDS, Question, questions
 from bench.samples import mailbox, notes
-from bench.site import Site
+from bench.site import Site, programs_of
 
 HITS = 10
 SAMPLE_EVERY = 12
@@ -169,7 +169,7 @@ def main() -> int:
         folder = Path(options.keep or scratch)
         folder.mkdir(parents=True, exist_ok=True)
         if options.before is not None:
-            there = Site(folder / "before", source=options.before)
+            there = Site(folder / "before", programs_of(options.before))
             with _client(there) as (rest, _):
                 answers[BEFORE] = [_by_words_before(rest, each) for each in asked]
         with _client(Site(folder / "now"), options.model) as (rest, hosted):

@@ -36,7 +36,7 @@ from bench.archive import RARE_TERM, Words
 from bench.clients import Refused, RestCaller
 from bench.load import load, lua_of, wrk_path
 from bench.operations import Query, Read
-from bench.site import Running, Site
+from bench.site import Running, Site, programs_of
 
 START = datetime(2011, 1, 1, tzinfo=UTC)
 YEARS = 15
@@ -176,7 +176,7 @@ class Side:
 
 def side(checkout: Path | None, folder: Path, stack: ExitStack) -> Side:
     """An empty mailbox: the source comes with one message that is imported."""
-    programs = None if checkout is None else checkout.resolve() / ".venv" / "bin"
+    programs = None if checkout is None else programs_of(checkout)
     site = Site(folder, programs)
     first = folder / "first.mbox"
     first.write_bytes(FIRST)

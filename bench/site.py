@@ -56,6 +56,14 @@ def database(store: str | None) -> Generator[str | None, None, None]:
             server.stop()
 
 
+def programs_of(checkout: Path) -> Path:
+    """Where the programs of another checkout lie, which has to have an environment of its own."""
+    programs = checkout.resolve() / ".venv" / "bin"
+    if not (programs / "pdpp").exists():
+        sys.exit(f"{checkout} has no environment of its own. Run `make install` there.")
+    return programs
+
+
 def source_path(checkout: Path) -> str:
     """Where the packages of a checkout lie: in its parts, or in one `src` as before them."""
     parts = [checkout / part / "src" for part in ("kernel", "sources", "adapter", "server")]
@@ -70,11 +78,10 @@ class Site:
         self,
         folder: Path,
         programs: Path | None = None,
-        source: Path | None = None,
         database_url: str | None = None,
         workers: int = 1,
     ) -> None:
-        """`programs` are those of another checkout, if not this one's; `source` its folder alone.
+        """`programs` are those of another checkout, if not this one's (`programs_of`).
 
         Records lie at `database_url`, if one is given, instead of in the file of the directory.
         """
@@ -84,17 +91,14 @@ class Site:
         self.port = free_port()
         self.origin = f"http://127.0.0.1:{self.port}"
         self.data_dir = folder / "data"
-        # The import path of an editable installation comes after this one.
-        self._path = [] if source is None else [f"PYTHONPATH={source_path(source)}"]
         self.database_url = database_url
-        if database_url is not None:
-            self._path.append(f"PDPP_DATABASE_URL={database_url}")
+        self._store = [] if database_url is None else [f"PDPP_DATABASE_URL={database_url}"]
         self._bin = programs or Path(sysconfig.get_path("scripts"))
 
     def command(self, program: str, *arguments: str) -> list[str]:
         """A command line with the environment of this site."""
         variables = [f"PDPP_DATA_DIR={self.data_dir}", f"PDPP_BIND=127.0.0.1:{self.port}"]
-        variables += [f"PDPP_WORKERS={self.workers}", *self._path]
+        variables += [f"PDPP_WORKERS={self.workers}", *self._store]
         return ["/usr/bin/env", *variables, *UNLIMITED, str(self._bin / program), *arguments]
 
     def grant(self, name: str, *selection: str) -> tuple[str, Path]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
+from operator import add, attrgetter
 from urllib.parse import parse_qsl, urlsplit
 
 from personal_server.domain.disclosure import DENIED, SERVED, DisclosureEntry
@@ -37,8 +38,10 @@ class ReadingCount:
     unknown_keys: int = 0
 
     def __add__(self, other: ReadingCount) -> ReadingCount:
-        names = [field.name for field in fields(self)]
-        return ReadingCount(*(getattr(self, name) + getattr(other, name) for name in names))
+        return ReadingCount(*map(add, _figures(self), _figures(other)))
+
+
+_figures = attrgetter(*(field.name for field in fields(ReadingCount)))
 
 
 def held_id(entry: DisclosureEntry) -> str | None:

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 from io import BytesIO
+from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, Self
 
@@ -248,12 +249,12 @@ class ReaderProcess:
 
     def items(self, reading: ProcessReading, start: int) -> Iterator[SourceItem]:
         """The items of a reading from a place on, read again behind what ended the process."""
-        at, items_given, ends, package = start, 0, 0, reading.seen.package
+        at, given, ends, package = start, 0, 0, reading.seen.package
         self.used_zone = False
         while True:
             try:
-                for item in self._running().items(Read(reading.number, at), skip=items_given):
-                    at, items_given = item.position, items_given + 1 if item.position == at else 1
+                for item in islice(self._running().items(Read(reading.number, at)), given, None):
+                    at, given = item.position, given + 1 if item.position == at else 1
                     yield item if package is None else with_package(item, package)
             except _Ended as ended:
                 ends += 1
@@ -511,27 +512,23 @@ class _Child:
         self.is_idle = True
         return reply
 
-    def items(self, request: Read, skip: int) -> Iterator[SourceItem]:
-        """The items, but for the first. Raises: _Ended."""
+    def items(self, request: Read) -> Iterator[SourceItem]:
+        """The items. Raises: _Ended."""
         self._send(request)
         while True:
             match reply := self._next():
                 case RecordItem():
                     blobs = tuple(map(self._blob, reply.blobs))
-                    item = SourceRecord(
+                    yield SourceRecord(
                         reply.stream, reply.data, reply.position, blobs, reply.thread
                     )
                 case SkippedItem():
-                    item = _skipped(reply)
+                    yield _skipped(reply)
                 case End():
                     self.is_idle, self.used_zone = True, reply.used_zone
                     return
                 case _:
                     raise _Ended(self._slate.place())
-            if skip:
-                skip -= 1
-            else:
-                yield item
 
     def _blob(self, facts: BlobFacts) -> SourceBlob:
         if facts.size_bytes > LARGEST_BLOB_BYTES:

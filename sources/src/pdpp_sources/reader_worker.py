@@ -18,6 +18,7 @@ from typing import BinaryIO, NoReturn
 from pdpp_kernel.source_item import Skipped, SourceBlob, SourceItem, SourceRecord
 from pdpp_kernel.system.confinement import Limits, confine
 from pdpp_kernel.system.landlock import read_only
+from pdpp_kernel.system.open_files import widen
 from pdpp_kernel.system.picture_languages import language_folder
 from pdpp_kernel.texts import message, render_text
 from pdpp_sources.common.errors import BadRecord, ExportError, MemberDamaged
@@ -338,6 +339,7 @@ def main(files: Sequence[int], seconds: float, memory_bytes: int) -> NoReturn:
     """
     requests_file, replies_file, slate_file = files
     limits = Limits(seconds, memory_bytes)
+    widen(replies_file)  # what was read waits there while what was said before is stored
     replies = os.fdopen(replies_file, "wb", BUFFER_BYTES)
     nowhere = os.open(os.devnull, os.O_WRONLY)  # libraries may print, and a terminal obeys letters
     for stream in (sys.stdout, sys.stderr):

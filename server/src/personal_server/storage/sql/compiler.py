@@ -630,11 +630,8 @@ class Compiler:
 
 
 def _walk(lines: str, columns: str, where: Where, by: str, order: Order, limit: int) -> Statement:
-    sql = (
-        f"SELECT {columns} FROM {lines}{where.sql}"  # noqa: S608
-        f" ORDER BY {by}{_way(order)} LIMIT ?"
-    )
-    return Statement(sql, (*where.params, limit))
+    end = f" ORDER BY {by}{_way(order)} LIMIT ?"
+    return Statement(f"SELECT {columns} FROM {lines}{where.sql}{end}", (*where.params, limit))  # noqa: S608
 
 
 def _keys_after(order: Order, after: Position | None, place_names: tuple[str, str]) -> Where:

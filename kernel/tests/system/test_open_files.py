@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import sys
 from pathlib import Path
 
 import pytest
 
-from pdpp_kernel.system.open_files import (
-    AHEAD_BYTES,
-    is_being_written,
-    real_place,
-    unnamed_file,
-    widen,
-)
+from pdpp_kernel.system.open_files import is_being_written, real_place, unnamed_file
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells who writes")
@@ -64,19 +57,3 @@ def test_who_was_asked_about_is_closed_again(tmp_path: Path) -> None:
     assert not is_being_written(path)
     assert not is_being_written(link)
     assert len(os.listdir("/proc/self/fd")) == before
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has wide pipes")
-def test_whoever_writes_to_a_wide_pipe_goes_on_while_nobody_reads() -> None:
-    readable, writable = os.pipe()
-    with os.fdopen(readable, "rb"), os.fdopen(writable, "wb", 0) as out:
-        widen(writable)
-        assert fcntl.fcntl(readable, fcntl.F_GETPIPE_SZ) == AHEAD_BYTES
-        assert out.write(bytes(AHEAD_BYTES)) == AHEAD_BYTES  # or it would wait for ever
-    with Path(os.devnull).open("rb") as other:
-        widen(other.fileno())  # no pipe, and nothing fails
-
-
-def test_another_system_keeps_its_pipes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "platform", "darwin")
-    widen(-1)

@@ -18,8 +18,8 @@ from typing import BinaryIO, NoReturn
 from pdpp_kernel.source_item import Skipped, SourceBlob, SourceItem, SourceRecord
 from pdpp_kernel.system.confinement import Limits, confine
 from pdpp_kernel.system.landlock import read_only
-from pdpp_kernel.system.open_files import widen
 from pdpp_kernel.system.picture_languages import language_folder
+from pdpp_kernel.system.wide_pipes import widen
 from pdpp_kernel.texts import message, render_text
 from pdpp_sources.common.errors import BadRecord, ExportError, MemberDamaged
 from pdpp_sources.common.export import Export, open_export, open_parts

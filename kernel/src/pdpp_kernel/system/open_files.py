@@ -7,15 +7,12 @@ import os
 import signal
 import sys
 import tempfile
-from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
 MOST_DEPTH = 100
 """So many folders in each other are looked into; a path may have thousands."""
 _LONGEST_PATH_BYTES = 1024
-AHEAD_BYTES = 1024 * 1024
-"""What a wide pipe holds: as much as Linux lets anyone have."""
 
 
 def real_place(stream: BinaryIO) -> Path:
@@ -57,10 +54,3 @@ def unnamed_file() -> int:
         return os.memfd_create("pdpp", os.MFD_CLOEXEC)
     with tempfile.TemporaryFile() as file:
         return os.dup(file.fileno())
-
-
-def widen(pipe: int) -> None:
-    """Have a pipe hold `AHEAD_BYTES`, so that whoever writes goes on while nobody reads yet."""
-    if sys.platform == "linux":
-        with suppress(OSError):  # too much waits in pipes already: it stays as it is
-            fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, AHEAD_BYTES)

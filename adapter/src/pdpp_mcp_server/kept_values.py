@@ -1,7 +1,6 @@
 """A property that is worked out once: `functools.cached_property` without a lock.
 
-That of Python 3.11 takes a lock shared by all objects whenever it works one out, which takes longer
-than most of what a row is asked for; that of 3.12 takes none. Two threads may each work it out.
+That of 3.11 takes a lock shared by all objects, longer than most work; that of 3.12 takes none.
 """
 
 import functools
@@ -21,5 +20,4 @@ else:
             """The value, which is found without asking here from now on."""
             if instance is None:
                 return self
-            value = instance.__dict__[self.work_out.__name__] = self.work_out(instance)
-            return value
+            return instance.__dict__.setdefault(self.work_out.__name__, self.work_out(instance))

@@ -51,6 +51,9 @@ class ColumnKind(StrEnum):
     JSON = auto()
 
 
+_TOLD_OTHERWISE = frozenset({ColumnKind.JSON, ColumnKind.FLAG, ColumnKind.SCALAR})
+
+
 class Bits(bytes):
     """Bytes whose bits are compared.  They are written and asked for by `Dialect.bits`."""
 
@@ -90,6 +93,7 @@ class StoredColumn(Generic[R, T]):
         self.name = name
         self.optional = type(None) in members
         self.kind = _kind(members - {type(None)})
+        self.as_it_is = self.kind not in _TOLD_OTHERWISE
         self.is_tuple = any(get_origin(member) is tuple for member in members)
         self.key: bool = options.get("key", False)
         self.numbered: bool = options.get("numbered", False)

@@ -81,9 +81,6 @@ def _where(table: type[StoredRow], equal: Columns[Any]) -> str:
 
 
 # Values ---------------------------------------------------------------------------------------
-_TOLD = frozenset({ColumnKind.JSON, ColumnKind.FLAG, ColumnKind.SCALAR})
-
-
 def stored(column: StoredColumn[Any, Any], value: object) -> Value:
     """A value as its column holds it."""
     if value is None:
@@ -99,21 +96,11 @@ def stored(column: StoredColumn[Any, Any], value: object) -> Value:
 
 def values_of(row: StoredRow) -> list[Value]:
     """What a row holds, in the order of its fields (without a number that it gets)."""
-    names, told = _writers(row.table)
-    values = [getattr(row, name) for name in names]
-    for position, column in told:
-        values[position] = stored(column, values[position])
-    return values
-
-
-@cache
-def _writers(
-    table: StoredTable,
-) -> tuple[tuple[str, ...], tuple[tuple[int, StoredColumn[Any, Any]], ...]]:
-    """The columns that are written, and those of them that hold values in another form."""
-    columns = [column for column in table.columns if not column.numbered]
-    told = ((n, column) for n, column in enumerate(columns) if column.kind in _TOLD)
-    return tuple(column.name for column in columns), tuple(told)
+    return [
+        getattr(row, column.name) if column.as_it_is else stored(column, getattr(row, column.name))
+        for column in row.table.columns
+        if not column.numbered
+    ]
 
 
 def row_from(table: type[R], line: Line) -> R:

@@ -571,12 +571,8 @@ class Compiler:
         column = self.layout.column(order.field, order.kind)
         value = "NULL" if column is None else f"r.{column.name}"
         met = where & self._follows(value, order, after, place_names)
-        sql = (
-            f"SELECT {value}, r.k, r.id FROM w{self.number} f"  # noqa: S608
-            f" {self.dialect.with_line('f.rowid', self.lines())}{met.sql}"
-            f" ORDER BY f.rowid{_way(order)} LIMIT ?"
-        )
-        return Statement(sql, (*met.params, limit))
+        lines = f"w{self.number} f {self.dialect.with_line('f.rowid', self.lines())}"
+        return _walk(lines, f"{value}, r.k, r.id", met, "f.rowid", order, limit)
 
     def _follows(
         self, value: str, order: Order, after: Position | None, place_names: tuple[str, str]
@@ -588,15 +584,10 @@ class Compiler:
 
     # Whole records ----------------------------------------------------------------------------
     def rows(self, where: Where, tail: str = "") -> Statement:
-        """Whole records: id, key, creation, changes, checksum, bytes of the text.
-
-        Damaged bytes may be no text, and a line may have lost its own.
-        """
-        sql = (
-            f"SELECT r.id, r.k, r.cs, r.ce, r.fc, h.sum, {self.dialect.bytes_of('h.data')}"  # noqa: S608
-            f" FROM {self._lines(where)} LEFT JOIN h{self.number} h ON h.id = r.id{where.sql}{tail}"
-        )
-        return Statement(sql, where.params)
+        """Whole records: id, key, creation, changes, checksum, the text as bytes, if there."""
+        columns = f"r.id, r.k, r.cs, r.ce, r.fc, h.sum, {self.dialect.bytes_of('h.data')}"
+        lines = f"{self._lines(where)} LEFT JOIN h{self.number} h ON h.id = r.id"
+        return Statement(f"SELECT {columns} FROM {lines}{where.sql}{tail}", where.params)  # noqa: S608
 
     def with_keys(self, keys: Iterable[str]) -> Where:
         """The lines of records, by their keys."""
@@ -605,8 +596,8 @@ class Compiler:
 
     def with_ids(self, ids: Sequence[int]) -> Where:
         """The lines with these ids."""
-        listed = orjson.dumps(list(ids)).decode()
-        return Where((f"r.id IN {self.dialect.values('?', ColumnKind.INTEGER)}",), (listed,))
+        one_of = self.dialect.values("?", ColumnKind.INTEGER)
+        return Where((f"r.id IN {one_of}",), (orjson.dumps(list(ids)).decode(),))
 
     def select(self, columns_sql: str, where: Where, tail: str = "") -> Statement:
         """A statement for figures over the lines that meet the conditions."""
@@ -621,9 +612,8 @@ class Compiler:
 
     def _instant(self, instant_ns: int, column: Column) -> Value:
         """An instant as the column compares: days begin at 00:00:00Z."""
-        if column.kind is ValueKind.DATE:
-            return -(-instant_ns // DAY_NANOSECONDS)
-        return self._bound(instant_ns)
+        is_day = column.kind is ValueKind.DATE
+        return -(-instant_ns // DAY_NANOSECONDS) if is_day else self._bound(instant_ns)
 
     def _bound(self, value: Comparable | None) -> Value:
         return self.dialect.bound(value)

@@ -45,6 +45,7 @@ from bench.plot import plot_parts
 from bench.process_family import held_bytes
 from bench.samples_by_part import PARTS, UNSEEN, Folded
 from bench.site import Running, source_path
+from tests.processes import started, stop
 
 PY_SPY = "py-spy==0.4.3"
 SAMPLES_A_SECOND = 150
@@ -284,7 +285,7 @@ def _sampling(py_spy: Path, pid: int, raw: Path) -> subprocess.Popen[str]:
     """py-spy, once it samples: it says so first, or why it cannot."""
     command = [py_spy, "record", "--pid", str(pid), "--output", raw, "--format", "raw"]
     command += ["--rate", str(SAMPLES_A_SECOND), "--threads", "--duration", "unlimited"]
-    sampler = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    sampler = started(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     told = list[str]()
     for line in sampler.stdout or ():
         told.append(line)
@@ -295,8 +296,8 @@ def _sampling(py_spy: Path, pid: int, raw: Path) -> subprocess.Popen[str]:
 
 def _ended(sampler: subprocess.Popen[str]) -> int:
     """End py-spy, which then writes its file: how many stacks it could not read."""
-    sampler.send_signal(signal.SIGINT)
-    told, _ = sampler.communicate(timeout=ATTACHING_SECONDS)
+    stop(sampler, signal.SIGINT, ATTACHING_SECONDS)
+    told = sampler.stdout.read() if sampler.stdout else ""
     found = re.search(r"Samples: \d+ Errors: (\d+)", told)
     if sampler.returncode or found is None:
         sys.exit(f"py-spy ended with {sampler.returncode}: {told}")

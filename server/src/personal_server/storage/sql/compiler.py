@@ -511,13 +511,25 @@ class Compiler:
         place_names: tuple[str, str],
         limit: int,
         driver: Column | None = None,
-        more: str = "",
     ) -> list[Statement]:
         """Lines (value, key, id) after a position: with a sort value first, then without.
 
         `place` is the connection and the stream; `driver` is the column whose index is walked,
-        where that is known to be best; `more` are further columns, of the text too.
+        where that is known to be best.
         """
+        walks = self._walks(where, order, after, place_names, driver)
+        return [Statement(f"{each.sql} LIMIT ?", (*each.params, limit)) for each in walks]
+
+    def _walks(
+        self,
+        where: Where,
+        order: Order,
+        after: Position | None,
+        place_names: tuple[str, str],
+        driver: Column | None = None,
+        more: str = "",
+    ) -> list[Statement]:
+        """The same to their end; `more` are further columns, of the text too."""
         lines = self._lines(where, driver)
         if more:
             lines += f" LEFT JOIN h{self.number} h ON h.id = r.id"
@@ -526,7 +538,7 @@ class Compiler:
         if column is None:
             # no such value on any line: all are null values
             follows = _keys_after(order, after, place_names)
-            return [_walk(lines, f"NULL, {columns}", where & follows, "r.k", order, limit)]
+            return [_walk(lines, f"NULL, {columns}", where & follows, "r.k", order)]
         value = f"r.{column.name}"
         parts: list[Statement] = []
         if after is None or after.value is not None:
@@ -534,11 +546,11 @@ class Compiler:
             bounded = where if after is None else where.yielding(self.dialect, value, begun)
             present = bounded & self._follows(value, order, after, place_names)
             by = f"{value}{_way(order)}, r.k"
-            parts.append(_walk(lines, f"{value}, {columns}", present, by, order, limit))
+            parts.append(_walk(lines, f"{value}, {columns}", present, by, order))
         absent = where & Where((f"{value} IS NULL",))
         if after is not None and after.value is None:
             absent &= _keys_after(order, after, place_names)
-        parts.append(_walk(lines, f"NULL, {columns}", absent, "r.k", order, limit))
+        parts.append(_walk(lines, f"NULL, {columns}", absent, "r.k", order))
         return parts
 
     def page(
@@ -553,10 +565,10 @@ class Compiler:
     ) -> Statement:
         """The lines of `walk` in one statement; `whole` ones with the rest of `rows`."""
         more = f", r.cs, r.ce, r.fc, h.sum, {self.dialect.bytes_of('h.data')}" if whole else ""
-        walks = self.walk(where, order, after, place_names, limit, more=more)
+        walks = self._walks(where, order, after, place_names, more=more)
         # a limit that is not in the text is planned for a tenth of all lines, or anew each time
-        listed = " UNION ALL ".join(f"({walk.sql.removesuffix('?')}{limit})" for walk in walks)
-        params = tuple(param for walk in walks for param in walk.params[:-1])
+        listed = " UNION ALL ".join(f"({each.sql} LIMIT {limit})" for each in walks)
+        params = tuple(param for each in walks for param in each.params)
         return Statement(f"SELECT * FROM ({listed}) AS page LIMIT {limit}", params)  # noqa: S608
 
     def walk_of_words(
@@ -572,7 +584,8 @@ class Compiler:
         value = "NULL" if column is None else f"r.{column.name}"
         met = where & self._follows(value, order, after, place_names)
         lines = f"w{self.number} f {self.dialect.with_line('f.rowid', self.lines())}"
-        return _walk(lines, f"{value}, r.k, r.id", met, "f.rowid", order, limit)
+        walk = _walk(lines, f"{value}, r.k, r.id", met, "f.rowid", order)
+        return Statement(f"{walk.sql} LIMIT ?", (*walk.params, limit))
 
     def _follows(
         self, value: str, order: Order, after: Position | None, place_names: tuple[str, str]
@@ -619,9 +632,9 @@ class Compiler:
         return self.dialect.bound(value)
 
 
-def _walk(lines: str, columns: str, where: Where, by: str, order: Order, limit: int) -> Statement:
-    end = f" ORDER BY {by}{_way(order)} LIMIT ?"
-    return Statement(f"SELECT {columns} FROM {lines}{where.sql}{end}", (*where.params, limit))  # noqa: S608
+def _walk(lines: str, columns: str, where: Where, by: str, order: Order) -> Statement:
+    sql = f"SELECT {columns} FROM {lines}{where.sql} ORDER BY {by}{_way(order)}"  # noqa: S608
+    return Statement(sql, where.params)
 
 
 def _keys_after(order: Order, after: Position | None, place_names: tuple[str, str]) -> Where:

@@ -73,12 +73,12 @@ def look_at(
     if pairs:
         found = _found(counted, asked)
         weighty = source.declared.weighty_fields
-        spelled = sum(each.weight * (2 if n in weighty else 1) for n, each in found.items())
+        spelled = sum(each.weight * (2 if name in weighty else 1) for name, each in found.items())
         if not weight or weight != spelled:  # or else nobody needs languages and stems
-            found = _found({n: text_words(text) for n, text in texts.items()}, asked)
+            found = _found({name: text_words(text) for name, text in texts.items()}, asked)
         for each in found.values():
             both = zip(gaps, starmap(_gap, pairwise(each.places)), strict=True)
-            gaps = [min(filter(None, each), default=0) for each in both]
+            gaps = [min(filter(None, pair), default=0) for pair in both]
     if not is_foldable(source):
         return LookedAt(tuple(gaps), ())
     roles = (source.declared.fields_with_role(role) for role in ("author", "recipient"))

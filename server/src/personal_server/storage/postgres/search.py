@@ -9,8 +9,9 @@ of the text: so counts are those of every database.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import count
+from typing import NamedTuple
 
 import orjson
 
@@ -37,6 +38,19 @@ _CUT = "(SELECT at FROM cut)"
 _TOLD = (
     f"SELECT {{place}} AS place, weight, unnest(ids || again) AS id FROM told WHERE last > {_CUT}"  # noqa: S608
 )
+
+
+class _Newest(NamedTuple):
+    """The newest records that hold all terms, at most so many, and how they are come by.
+
+    Shapes: `told` are the blocks of the rarest term that are read; `lead` is its place in `sought`.
+    """
+
+    told: Statement
+    sought: Sequence[Sought]
+    lead: int
+    excluded: Sequence[Sought]
+    most: int
 
 
 class PostedPart(IndexedPart):
@@ -184,7 +198,8 @@ class PostedPart(IndexedPart):
         lines: list[Line] = []
         for bytes_each, limit in READ_BACK:
             told = self._read_back(sought[lead], most * bytes_each, limit)
-            *lines, end = session.rows(*newest_of(told, sought, lead, excluded, most))
+            newest = _Newest(told, sought, lead, excluded, most)
+            *lines, end = session.rows(*newest_of(newest))
             if len(lines) >= most or end[0] is None:
                 break
         return lines, tells_hits
@@ -221,18 +236,12 @@ class PostedPart(IndexedPart):
             f" FROM {postings(self._index)} p WHERE {where} WINDOW newer AS ({newer})"
             f" ORDER BY p.last DESC LIMIT {limit + 1}) AS p), cut AS MATERIALIZED"
             f" (SELECT coalesce(max(last) FILTER (WHERE is_left), {-MAX_ID}) AS at FROM told)",
-            (self._weights(lead), *visible.params),
+            (self._weights([(0, lead)]), *visible.params),
         )
 
-    def _newest_by_posted(
-        self,
-        told: Statement,
-        sought: Sequence[Sought],
-        lead: int,
-        excluded: Sequence[Sought],
-        most: int,
-    ) -> Asked:
-        """The newest of them that hold all, by what is posted of the other terms there."""
+    def _newest_by_posted(self, newest: _Newest) -> Asked:
+        """By what is posted of the other terms there."""
+        told, sought, lead, excluded, most = newest
         places = [number for number, term in enumerate(self._words.terms) if term.tokens]
         others = [(n, entry) for n, entry in zip(places, sought, strict=True) if n != places[lead]]
         others += [(-1, entry) for entry in excluded]
@@ -252,7 +261,7 @@ class PostedPart(IndexedPart):
                 f" (SELECT p.ids, p.again FROM {postings(self._index)} p WHERE {behind} OFFSET 0)"
                 " AS p) AS others WHERE (id IN (SELECT id FROM leads)) IS TRUE",
             ]
-            params += (self._weights(*others), *visible.params)
+            params += (self._weights(others), *visible.params)
         sums = [f"sum(weight) FILTER (WHERE place = {place})" for place in places]
         hits, needed = "sum(weight)", ""
         if len(self._words.terms) > 1 or others:
@@ -271,15 +280,9 @@ class PostedPart(IndexedPart):
             (*params, *where.params, most),
         )
 
-    def _newest_by_words(
-        self,
-        told: Statement,
-        sought: Sequence[Sought],
-        lead: int,
-        excluded: Sequence[Sought],
-        most: int,
-    ) -> Asked:
-        """The same by the words of each that is found."""
+    def _newest_by_words(self, newest: _Newest) -> Asked:
+        """By the words of each that is found."""
+        told, sought, lead, excluded, most = newest
         others = [entry for n, entry in enumerate(sought) if n != lead]
         where = Where(
             (*(entry.exact for entry in others), *(f"NOT {entry.exact}" for entry in excluded)),
@@ -300,13 +303,12 @@ class PostedPart(IndexedPart):
         left = f"CASE WHEN at > {-MAX_ID} THEN 'left' END"
         return f"{sql} UNION ALL SELECT {left}{nulls} FROM cut", params  # noqa: S608
 
-    def _weights(self, *sought: Sought | tuple[int, Sought]) -> str:
-        """How much each word counts, with the place of its term where there are several."""
-        told = [each if isinstance(each, tuple) else (0, each) for each in sought]
+    def _weights(self, placed: Iterable[tuple[int, Sought]]) -> str:
+        """How much each word counts, with the place of its term."""
         return orjson.dumps(
             [
                 {"place": place, "term": word, "weight": 2 if self._is_weighty(word) else 1}
-                for place, entry in told
+                for place, entry in placed
                 for word in entry.listed
             ]
         ).decode()

@@ -30,6 +30,8 @@ from server.tests.resource_server.journal import (
     write,
 )
 
+LATER = "2026-06-01T00:00:00Z"
+
 
 def found(door: Door, query: str, *grants: Any) -> list[tuple[str, str]]:
     reply = door.get(f"/v1/search?{query}", client(*grants))
@@ -84,6 +86,19 @@ def test_a_later_page_is_read_from_the_state_that_is_open(tmp_path: Path) -> Non
     second = door.get(f"/v1/search?q=rain&limit=1&cursor={cursor}", client())
     assert (first.keys, second.keys) == (["e1"], ["l1"])
     database.close()
+
+
+def test_a_later_page_shows_what_a_record_says_by_then(door: Door) -> None:
+    """What its words weighed when the first page was found no longer tells where they all stand."""
+    walks = [ENTRIES[0] | {"id": key, "body": f"We will walk {key}."} for key in ("w1", "w2")]
+    write(door.store, DIARY, "entries", walks, LATER)
+    first = door.get("/v1/search?q=walk&limit=1", client())
+    [other] = {"w1", "w2"} - {*first.keys}
+    changed = "We will walk along the river, as we have walked there every day."
+    write(door.store, DIARY, "entries", [ENTRIES[0] | {"id": other, "body": changed}], LATER)
+    second = door.get(first.body["links"]["next"], client())
+    assert second.keys == [other]
+    assert second.data[0]["evidence_excerpts"][0]["match_ranges"] == [[8, 12], [41, 47]]
 
 
 def test_a_hit_is_lean_and_complete(door: Door) -> None:

@@ -13,6 +13,8 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Literal
 
+import msgspec
+
 from pdpp_kernel.operators import FURTHER_BY_KIND
 from pdpp_kernel.person_fields import PERSON_MEMBER, PersonField, person_field
 from pdpp_kernel.values import COMPARED_CODE_POINTS, NUMBERS, ValueKind
@@ -146,8 +148,7 @@ class Relationship:
     foreign_key_on: str = "target"
 
 
-@dataclass(frozen=True, slots=True)
-class Expansion:
+class Expansion(msgspec.Struct, frozen=True):
     """A relation that reads may expand, with its limits (has_many only)."""
 
     relationship: Relationship

@@ -7,8 +7,9 @@ Source: docs/contract/resource-server.md 10, 17; docs/decisions.md C42.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Self
+
+import msgspec
 
 from pdpp_kernel.aggregations import Metric
 from pdpp_kernel.declaration import Property
@@ -19,8 +20,7 @@ CURRENCY = "currency"
 """The `x_pdpp_type` of a field that holds currencies."""
 
 
-@dataclass(frozen=True, slots=True)
-class DeclaredUnit:
+class DeclaredUnit(msgspec.Struct, frozen=True):
     """In what the values of a field are.
 
     Shapes: beside a `field`, `part` is which part of that unit one is (`minor`: its smallest).

@@ -11,7 +11,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+
+import msgspec
 
 from pdpp_kernel.person_fields import Identity, IdentityKind
 
@@ -46,8 +48,7 @@ class Mention:
     card: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Corrections:
+class Corrections(msgspec.Struct, frozen=True):
     """What the owner said: pairs that are one person, and identities that join nothing else."""
 
     merged: frozenset[tuple[Identity, Identity]] = frozenset()
@@ -69,12 +70,11 @@ def parted(corrections: Corrections, identity: Identity) -> Corrections:
     return Corrections(pairs, corrections.parted | {identity})
 
 
-@dataclass(slots=True)
-class _Group:
+class _Group(msgspec.Struct):
     """The mentions of one person."""
 
-    identities: set[Identity] = field(default_factory=set[Identity])
-    mentions: list[Mention] = field(default_factory=list[Mention])
+    identities: set[Identity] = msgspec.field(default_factory=set[Identity])
+    mentions: list[Mention] = msgspec.field(default_factory=list[Mention])
 
 
 def persons_of(mentions: Iterable[Mention], corrections: Corrections) -> list[dict[str, object]]:

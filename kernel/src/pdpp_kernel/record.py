@@ -8,9 +8,10 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple, cast
 from urllib.parse import quote
+
+import msgspec
 
 from pdpp_kernel.errors import InvalidRequest
 
@@ -93,8 +94,7 @@ class StoredRecord(NamedTuple):
     field_changes: Mapping[str, FieldChange]
 
 
-@dataclass(frozen=True, slots=True)
-class DamagedRow:
+class DamagedRow(msgspec.Struct, frozen=True):
     """A record whose stored bytes are not those that were written, so that it is never shown.
 
     `key` is `None` where the key may be damaged itself.
@@ -105,8 +105,7 @@ class DamagedRow:
     key: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class TombstoneRow:
+class TombstoneRow(msgspec.Struct, frozen=True):
     """What is left of a record that left the visible set.
 
     `left_at_ns` and `emitted_at_ns` are those of the change by which it left; `is_filtered`: it

@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+import msgspec
+
 from pdpp_kernel.declaration import Stream
 
 
-@dataclass(frozen=True, slots=True)
-class Adaptation:
+class Adaptation(msgspec.Struct, frozen=True):
     """What is read otherwise than it was written: where (a JSON Pointer), and how."""
 
     path: str

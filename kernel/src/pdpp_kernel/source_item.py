@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, BinaryIO
 
+import msgspec
+
 Json = Any
 Data = dict[str, Json]
 
@@ -48,8 +50,7 @@ class SourceBlob:
         return value | ({"filename": self.filename} if self.filename else {})
 
 
-@dataclass(frozen=True, slots=True)
-class ThreadLinks:
+class ThreadLinks(msgspec.Struct, frozen=True):
     """What puts a record into one thread with others, whichever of them was imported first.
 
     It joins the thread of every record that left a mark it looks for, and leaves marks itself.
@@ -107,8 +108,7 @@ class TextState(StrEnum):
     TOO_COSTLY = "too_costly"
 
 
-@dataclass(frozen=True, slots=True)
-class FileText:
+class FileText(msgspec.Struct, frozen=True):
     """What a file says."""
 
     state: TextState

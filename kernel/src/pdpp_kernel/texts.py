@@ -7,10 +7,11 @@ it (`console/languages.py`).  `str` of one is what stands in the source: English
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from typing import Any, Self, Union, cast
 from zoneinfo import ZoneInfo
+
+import msgspec
 
 from pdpp_kernel.values import NANOSECONDS, day_number, instant_ns
 
@@ -46,8 +47,7 @@ class CatalogueText(str):
         return sentence
 
 
-@dataclass(frozen=True, slots=True)
-class Minute:
+class Minute(msgspec.Struct, frozen=True):
     """A moment, shown to the minute."""
 
     at_ns: int
@@ -56,8 +56,7 @@ class Minute:
         return f"{Day(self.at_ns)}, {moment_of(self.at_ns):%H:%M} UTC"
 
 
-@dataclass(frozen=True, slots=True)
-class Day:
+class Day(msgspec.Struct, frozen=True):
     """A moment, shown as the day that it is where the reader lives."""
 
     at_ns: int
@@ -66,8 +65,7 @@ class Day:
         return str(Date(moment_of(self.at_ns).date()))
 
 
-@dataclass(frozen=True, slots=True)
-class Date:
+class Date(msgspec.Struct, frozen=True):
     """A day of the calendar, with its weekday or without; a month, a year or the weekday of it.
 
     Shapes: `unit` is day, named_day, month, year, short_day or short_month (their names alone).
@@ -83,8 +81,7 @@ class Date:
         return self.day.strftime(forms[self.unit]).removeprefix("0")
 
 
-@dataclass(frozen=True, slots=True)
-class DaySpan:
+class DaySpan(msgspec.Struct, frozen=True):
     """From one day to another; what both have in common is said once."""
 
     first: Day | Date
@@ -98,8 +95,7 @@ class DaySpan:
         return f"{first.removesuffix(year)} – {last}"
 
 
-@dataclass(frozen=True, slots=True)
-class Size:
+class Size(msgspec.Struct, frozen=True):
     """So many bytes, in the unit that reads best."""
 
     size_bytes: int
@@ -115,8 +111,7 @@ class Size:
         return 0 if unit == "B" or (amount >= 100 and unit != "GB") else 1
 
 
-@dataclass(frozen=True, slots=True)
-class Joined:
+class Joined(msgspec.Struct, frozen=True):
     """Texts in a row."""
 
     parts: tuple[Text, ...]

@@ -13,8 +13,9 @@ import os
 import tomllib
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from pdpp_kernel.errors import StorageUnavailable
 from pdpp_kernel.refused_writes import refusal_of
@@ -22,8 +23,7 @@ from pdpp_kernel.refused_writes import refusal_of
 SUBJECT_BYTES = 16
 
 
-@dataclass(frozen=True, slots=True)
-class ConfigurationFile:
+class ConfigurationFile(msgspec.Struct, frozen=True):
     """What the file says.  `clients` is what stands there, tables or else."""
 
     subject_id: str

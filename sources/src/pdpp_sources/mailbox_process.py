@@ -109,8 +109,7 @@ class WireCount:
         return seconds > self.allowed_seconds + got / LEAST_BYTES_A_SECOND
 
 
-@dataclass(slots=True)
-class MailboxProcess:
+class MailboxProcess(msgspec.Struct):
     """A process that speaks IMAP; after the end of a block there is none."""
 
     _requests: IO[bytes]

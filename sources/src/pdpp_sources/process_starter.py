@@ -16,7 +16,6 @@ import struct
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from importlib import import_module
 from itertools import pairwise
 from typing import NoReturn
@@ -50,8 +49,7 @@ class StartProcess(msgspec.Struct, array_like=True):
     asks: bool = False
 
 
-@dataclass(slots=True)
-class ProcessStarter:
+class ProcessStarter(msgspec.Struct):
     """Forks what is asked for, and ends it with its leash.
 
     Shapes: `first` is the socket of the process that started this one; `asking` are the sockets
@@ -60,9 +58,9 @@ class ProcessStarter:
     """
 
     first: socket.socket
-    asking: dict[int, socket.socket] = field(default_factory=dict[int, socket.socket])
-    children: dict[int, int] = field(default_factory=dict[int, int])
-    poll: select.poll = field(default_factory=select.poll)
+    asking: dict[int, socket.socket] = msgspec.field(default_factory=dict[int, socket.socket])
+    children: dict[int, int] = msgspec.field(default_factory=dict[int, int])
+    poll: select.poll = msgspec.field(default_factory=select.poll)
 
     def run(self) -> None:
         """Until the first has nothing more to ask, or nobody asked for long."""

@@ -138,8 +138,7 @@ class Wanted:
     recipe_text: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class PathContents:
+class PathContents(msgspec.Struct, frozen=True):
     """What a path holds: who reads what, what may not be read, what nobody reads.
 
     Shapes: `unread` as `sources.registry.unread_of` says.

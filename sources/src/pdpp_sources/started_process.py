@@ -14,7 +14,6 @@ import sys
 import threading
 from collections.abc import Generator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field
 from typing import IO
 
 import msgspec
@@ -27,8 +26,7 @@ ANSWERS_WITHIN_SECONDS = 60.0
 _BUFFER_BYTES = 256 * 1024
 
 
-@dataclass(slots=True)
-class StartedProcess:
+class StartedProcess(msgspec.Struct):
     """One that runs.
 
     Shapes: `requests` and `replies` are pipes to it and from it.
@@ -54,8 +52,7 @@ class StartedProcess:
         return self._ended
 
 
-@dataclass(slots=True)
-class Starter:
+class Starter(msgspec.Struct):
     """Has processes forked from one that it begins when the first is needed.
 
     Shapes: `preloaded` are the modules that this one loads before it is asked for any.
@@ -63,7 +60,7 @@ class Starter:
 
     answers_within_seconds: float = ANSWERS_WITHIN_SECONDS
     preloaded: tuple[str, ...] = ()
-    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _lock: threading.Lock = msgspec.field(default_factory=threading.Lock)
     _control: socket.socket | None = None
     _process: subprocess.Popen[bytes] | None = None
 

@@ -16,7 +16,8 @@ import resource
 import signal
 import sys
 from contextlib import suppress
-from dataclasses import dataclass
+
+import msgspec
 
 from pdpp_kernel.system.memory_images import forbid_core_dumps
 
@@ -25,8 +26,7 @@ MB = 1024 * 1024
 PARENT_SECONDS = 2.0
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(msgspec.Struct, frozen=True):
     """What the reader of one entry may take.
 
     Units: `seconds` of processor time between two steps of reading; `memory_bytes` of the process.

@@ -6,16 +6,16 @@ Source: docs/contract/resource-server.md 14.4.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import msgspec
 
 if TYPE_CHECKING:
     from personal_server.upkeep.backup_signatures import BackupSigner
 
 
-@dataclass(frozen=True, slots=True)
-class ExportSigner:
+class ExportSigner(msgspec.Struct, frozen=True):
     """Signs with the key of backups; what signs is loaded with the first export."""
 
     data_dir: Path

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from pdpp_kernel.values import instant_text
 from personal_server.collecting.ingest import ingest
@@ -13,8 +14,7 @@ from personal_server.storage.ports.whole_store import RecordStore
 _ID_BYTES = 12
 
 
-@dataclass(frozen=True, slots=True)
-class FedRecords:
+class FedRecords(msgspec.Struct, frozen=True):
     """The records of one source in the accounts that feeds fill."""
 
     store: RecordStore

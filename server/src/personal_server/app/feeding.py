@@ -10,11 +10,12 @@ from __future__ import annotations
 import os
 import socket
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import version
 from itertools import islice
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from pdpp_sources.export_files import open_file
 from pdpp_sources.reader_process import WORKER as READER
@@ -133,8 +134,7 @@ def _fed_records(stores: Stores, source: str) -> FedRecords:
     return FedRecords(stores.records, source, stores.clock, stores.random_bytes)
 
 
-@dataclass(frozen=True, slots=True)
-class _FolderRecords:
+class _FolderRecords(msgspec.Struct, frozen=True):
     """Records of the accounts that folders fill."""
 
     stores: Stores
@@ -152,8 +152,7 @@ class _FolderRecords:
         return count
 
 
-@dataclass(frozen=True, slots=True)
-class _LoadedLater:
+class _LoadedLater(msgspec.Struct, frozen=True):
     """Runs feeds of a kind; what fetches them is loaded once one is run."""
 
     load: Callable[[], FeedRuns]
@@ -181,8 +180,7 @@ def stop_feeding(engine: FeedEngine, importer: ImportCommand) -> None:
     engine.stop()
 
 
-@dataclass(frozen=True, slots=True)
-class _Accounts:
+class _Accounts(msgspec.Struct, frozen=True):
     """The accounts of a store, as feeds ask for them."""
 
     stores: Stores

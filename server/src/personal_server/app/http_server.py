@@ -13,11 +13,12 @@ import signal
 import socket
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from types import FrameType
 from typing import Any, Literal, cast
 
+import msgspec
 import uvicorn
 from starlette.types import ASGIApp
 
@@ -34,8 +35,7 @@ TICKS_A_BEAT = 5
 FEW_CONNECTIONS = 16
 
 
-@dataclass(frozen=True, slots=True)
-class SecondListener:
+class SecondListener(msgspec.Struct, frozen=True):
     """Where something else is answered, and by whom."""
 
     app: ASGIApp

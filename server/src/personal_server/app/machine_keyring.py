@@ -8,10 +8,11 @@ Source: docs/contract/feeds.md 10.
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from typing import Protocol, cast
+
+import msgspec
 
 SERVICE = "personal-server feeds"
 LEAST_PRIORITY = 1
@@ -34,8 +35,7 @@ class KeyringBackend(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class MachineKeyring:
+class MachineKeyring(msgspec.Struct, frozen=True):
     """A keyring that is there."""
 
     backend: KeyringBackend

@@ -7,22 +7,23 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
+
+import msgspec
 
 from pdpp_kernel.mail_labels import labels_line
 from personal_server.feeds.fetched_batches import BATCH_BYTES, BATCH_ITEMS, file_name
 from personal_server.storage.feed_rows import UNSURE, FeedMailRow
 
 
-@dataclass(slots=True)
-class MailBatch:
+class MailBatch(msgspec.Struct):
     """Mails of a folder, and what the ledger will say of them once they are imported."""
 
     folder: str
     path: Path
     uidvalidity: int
-    rows: list[FeedMailRow] = field(default_factory=list[FeedMailRow])
+    rows: list[FeedMailRow] = msgspec.field(default_factory=list[FeedMailRow])
     mails: int = 0
     size_bytes: int = 0
 

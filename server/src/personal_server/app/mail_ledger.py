@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+import msgspec
+
 from pdpp_kernel.uid_ranges import LARGEST_UID
 from personal_server.app.mail_batches import MailBatch, folder_aside
 from personal_server.app.mail_parts import MailParts
@@ -28,8 +30,7 @@ UNTOLD = "\nuntold"
 """The line of the ledger that says that records may not tell yet what the ledger knows."""
 
 
-@dataclass(frozen=True, slots=True)
-class SyncPorts:
+class SyncPorts(msgspec.Struct, frozen=True):
     """What a look needs of the rest."""
 
     store: FeedStore

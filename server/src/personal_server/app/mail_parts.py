@@ -6,9 +6,9 @@ Source: docs/contract/feeds.md 10.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
 import orjson
 
 from pdpp_sources.mailbox_messages import FolderMark
@@ -16,8 +16,7 @@ from pdpp_sources.mailbox_messages import FolderMark
 ENDING = ".part"
 
 
-@dataclass(frozen=True, slots=True)
-class MailParts:
+class MailParts(msgspec.Struct, frozen=True):
     """A file with the beginning of one mail, behind a line that says which."""
 
     path: Path

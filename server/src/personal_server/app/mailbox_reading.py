@@ -6,8 +6,9 @@ Source: docs/contract/feeds.md 10.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from pdpp_kernel.uid_ranges import LARGEST_UID, UidSet
 from pdpp_sources.mailbox_messages import (
@@ -29,8 +30,7 @@ from personal_server.app.mailbox_talk import MAILS_AT_ONCE, ask, folders_of, gro
 from personal_server.feeds.feed_runs import RunResult
 
 
-@dataclass(frozen=True, slots=True)
-class MailboxReading:
+class MailboxReading(msgspec.Struct, frozen=True):
     """Reads a whole mailbox once more, and knows no ledger."""
 
     process: MailboxProcess

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
+
+import msgspec
 
 from pdpp_kernel.mail_labels import labels_data
 from personal_server.app.fed_records import FedRecords
@@ -25,8 +26,7 @@ NO_NAMES: Mapping[str, str] = MappingProxyType({})
 SOURCE, MESSAGES, ATTACHMENTS = SOURCES[MAILBOX], "messages", "attachments"
 
 
-@dataclass(frozen=True, slots=True)
-class MailboxRecords:
+class MailboxRecords(msgspec.Struct, frozen=True):
     """The records of the accounts that a mailbox filled."""
 
     mails: FeedMailStore

@@ -13,6 +13,8 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from urllib.parse import quote, unquote, urlsplit
 
+import msgspec
+
 from pdpp_kernel.system.timed_connections import cut_after
 from pdpp_sources.mailbox_messages import SignIn
 from pdpp_sources.mailbox_process import MailboxProcess, WireCount, mailbox_process
@@ -35,8 +37,7 @@ STARTTLS = "imap+starttls"
 NO_PLACE = "mailbox_place"
 
 
-@dataclass(frozen=True, slots=True)
-class MailPlace:
+class MailPlace(msgspec.Struct, frozen=True):
     """Where a mailbox is: `imaps://USER@HOST:PORT`, `imap+starttls://` where TLS begins after the
     greeting, or `imap://` on this very machine.
     """

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+
+import msgspec
 
 from pdpp_kernel.errors import PersonalServerError, StorageUnavailable
 from pdpp_kernel.values import DAY_NANOSECONDS, NANOSECONDS
@@ -22,8 +23,7 @@ from personal_server.storage.sql.fixed_tables import BackupRow
 from personal_server.web.health import Fault
 
 
-@dataclass(frozen=True, slots=True)
-class ScheduledBackups:
+class ScheduledBackups(msgspec.Struct, frozen=True):
     """Backups that the running server makes by itself.
 
     Shapes: `is_trusted` is whether the clock may be acted on for good.

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, cast
 
+import msgspec
 from starlette.types import ASGIApp
 
 from pdpp_kernel.errors import StorageReadOnly
@@ -113,8 +114,7 @@ class Server:
         return f"{self.origin}/owner/enter?t={self.sign_in.make_link()}"
 
 
-@dataclass(frozen=True, slots=True)
-class Share:
+class Share(msgspec.Struct, frozen=True):
     """What several processes that serve together share; by default there is one only.
 
     Shapes: `claim` as in `open_database`.

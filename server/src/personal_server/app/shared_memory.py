@@ -15,7 +15,6 @@ import os
 import struct
 import threading
 from collections.abc import Hashable
-from dataclasses import dataclass
 from hashlib import blake2b
 from types import TracebackType
 from typing import Generic, TypeVar
@@ -83,8 +82,7 @@ LEADER = 0
 """The seat of the process that does what is done once."""
 
 
-@dataclass(frozen=True, slots=True)
-class Seat:
+class Seat(msgspec.Struct, frozen=True):
     """Which of the processes this one is."""
 
     number: int
@@ -229,8 +227,7 @@ class SharedValues(Generic[V]):
         memory[begin + slot * KEY_BYTES : begin + (slot + 1) * KEY_BYTES] = digest
 
 
-@dataclass(frozen=True, slots=True)
-class SharedCounts:
+class SharedCounts(msgspec.Struct, frozen=True):
     """As `KeyedCounts`: values of each process, of which this one writes its own."""
 
     own: KeyedValues[int]

@@ -96,8 +96,7 @@ class WorkerRole(msgspec.Struct, frozen=True, kw_only=True):
         return [descriptor for descriptor in every if descriptor is not None]
 
 
-@dataclass(slots=True)
-class _Worker:
+class _Worker(msgspec.Struct):
     """A worker process that runs, with the line to it."""
 
     process: subprocess.Popen[bytes]
@@ -107,8 +106,7 @@ class _Worker:
     beat_at: float = 0.0
 
 
-@dataclass(slots=True)
-class _Seat:
+class _Seat(msgspec.Struct):
     """One worker after the other.  Units: `due_at` on the clock of the supervisor."""
 
     number: int

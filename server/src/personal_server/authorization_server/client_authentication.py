@@ -8,9 +8,10 @@ Source: docs/contract/authorization-server.md 3.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import anyio.to_thread
+import msgspec
 
 from pdpp_kernel.oauth_errors import BadRequest, InvalidClient, UnauthorizedClient
 from personal_server.authorization_server.client_assertions import (
@@ -37,8 +38,7 @@ from personal_server.storage.ports.authorization_store import (
 from personal_server.storage.tables import Assignment
 
 
-@dataclass(frozen=True, slots=True)
-class AuthenticatedClient:
+class AuthenticatedClient(msgspec.Struct, frozen=True):
     """A client, and how it proved itself just now."""
 
     client: ClientRow

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import date
 from urllib.parse import urlsplit
 
 import anyio.to_thread
+import msgspec
 
 from pdpp_kernel.errors import RateLimitExceeded
 from pdpp_kernel.oauth_errors import InvalidClient
@@ -44,8 +45,7 @@ REFETCH_NS = 60 * NANOSECONDS
 OFFLINE, OFFLINE_NS = "until", 600 * NANOSECONDS
 
 
-@dataclass(frozen=True, slots=True)
-class _Body:
+class _Body(msgspec.Struct, frozen=True):
     """A document or key set; `published_on` where it could not be fetched now."""
 
     text: bytes

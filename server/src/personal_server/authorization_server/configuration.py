@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import msgspec
+
 from personal_server.consent.client_registration import (
     AUTHORIZATION_CODE,
     CLI_CLIENT,
@@ -19,8 +21,7 @@ from personal_server.storage.authorization_rows import ClientRow
 from personal_server.storage.ports.authorization_store import AuthorizationStore
 
 
-@dataclass(frozen=True, slots=True)
-class PreRegistered:
+class PreRegistered(msgspec.Struct, frozen=True):
     """A client that is set up on this server; `owner_profile` lets it ask to act as the owner."""
 
     client_id: str

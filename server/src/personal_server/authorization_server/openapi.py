@@ -8,8 +8,9 @@ The error family of `/v1` (`Error`) is named, and described there.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import ClassVar
+
+import msgspec
 
 from pdpp_kernel.status_phrases import status_phrase
 from pdpp_kernel.wire_objects import WireObject
@@ -109,8 +110,7 @@ class OAuthError(WireObject):
     limit: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Operation:
+class Operation(msgspec.Struct, frozen=True):
     """One endpoint.
 
     Shapes: `answer` is the struct that is sent (`None`: no JSON body) for status `success`;

@@ -12,7 +12,6 @@ import threading
 import webbrowser
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
@@ -98,8 +97,7 @@ def serve_alone(
     _serve(settings, log_file, Listeners(callers, figures), Share(), greets=True)
 
 
-@dataclass(frozen=True, slots=True)
-class Listeners:
+class Listeners(msgspec.Struct, frozen=True):
     """Where callers come, and where figures are asked for, if anywhere."""
 
     callers: Sequence[socket.socket]

@@ -7,8 +7,9 @@ stays as it is there.  Source: docs/contract/resource-server.md 14.2.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import islice
+
+import msgspec
 
 from pdpp_kernel.declaration import Stream
 from pdpp_kernel.errors import InvalidState
@@ -26,8 +27,7 @@ BATCH_RECORDS = 500
 WRITABLE = (ConnectionStatus.ACTIVE, ConnectionStatus.DRAFT)
 
 
-@dataclass(frozen=True, slots=True)
-class SharedRecords:
+class SharedRecords(msgspec.Struct, frozen=True):
     """How many records an account holds, and how many of them another holds as well."""
 
     held: int

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
+
+import msgspec
 
 from pdpp_kernel.declaration import Semantics, Stream
 from pdpp_kernel.errors import InvalidState, NotFound
@@ -26,8 +28,7 @@ LOOKED_AT = 2_000
 SAMPLES, TRIES = 300, 8
 
 
-@dataclass(frozen=True, slots=True)
-class PlantedPlace:
+class PlantedPlace(msgspec.Struct, frozen=True):
     """Where a canary stands."""
 
     connection_id: str

@@ -8,8 +8,9 @@ Source: docs/contract/resource-server.md 14.1, 17.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from itertools import islice
+
+import msgspec
 
 from pdpp_kernel.declaration import Stream
 from pdpp_kernel.errors import DeclarationConflict, DeclarationIncompatible
@@ -21,8 +22,7 @@ from personal_server.storage.ports.snapshots import ReadSnapshot
 from personal_server.storage.ports.whole_store import RecordStore
 
 
-@dataclass(frozen=True, slots=True)
-class Accepted:
+class Accepted(msgspec.Struct, frozen=True):
     """The accepted declaration; `is_new` is false when the same content was known already."""
 
     declaration: SourceDeclaration

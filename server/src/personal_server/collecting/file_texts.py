@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import BinaryIO, Protocol, cast
+
+import msgspec
 
 from pdpp_kernel.declaration import Stream
 from pdpp_kernel.errors import DamagedRecord, InvalidRequest
@@ -44,8 +45,7 @@ def keeps_text(stream: Stream) -> bool:
     return {TEXT, TEXT_STATE} <= stream.properties.keys() and len(stream.blob_fields) == 1
 
 
-@dataclass(frozen=True, slots=True)
-class FileTexts:
+class FileTexts(msgspec.Struct, frozen=True):
     """The texts of one stream of a connection, which `keeps_text`.
 
     Shapes: `counts` gets the state of each file that was looked at.
@@ -54,7 +54,7 @@ class FileTexts:
     store: RecordStore
     connection_id: str
     stream: Stream
-    counts: Counter[str] = field(default_factory=Counter[str])
+    counts: Counter[str] = msgspec.field(default_factory=Counter[str])
 
     def recalled(self, lines: Sequence[Line]) -> Iterator[list[Line]]:
         """The lines with the text that their records have already, some at a time."""

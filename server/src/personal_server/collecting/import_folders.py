@@ -11,9 +11,10 @@ import os
 import stat
 from collections.abc import Generator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path, PurePosixPath
+
+import msgspec
 
 from pdpp_kernel.errors import InvalidState, NotFound
 from personal_server.domain.hidden_characters import shows_all
@@ -22,8 +23,7 @@ MOST_LOOKED_AT, MOST_SHOWN, MOST_STEPS = 20_000, 200, 32
 _STEP = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
 
 
-@dataclass(frozen=True, slots=True)
-class FolderEntry:
+class FolderEntry(msgspec.Struct, frozen=True):
     """A file or folder that lies there.  Units: `modified_at_ns` UTC nanoseconds."""
 
     name: str
@@ -32,8 +32,7 @@ class FolderEntry:
     modified_at_ns: int
 
 
-@dataclass(frozen=True, slots=True)
-class FolderListing:
+class FolderListing(msgspec.Struct, frozen=True):
     """What lies in a folder, the newest first.
 
     Shapes: `more` are not listed, `passed_by` neither: links, what is hidden, what is no file.
@@ -46,8 +45,7 @@ class FolderListing:
     passed_by: int
 
 
-@dataclass(frozen=True, slots=True)
-class ImportFolders:
+class ImportFolders(msgspec.Struct, frozen=True):
     """The folders that the owner named; `number` is a place among them."""
 
     folders: tuple[Path, ...] = ()

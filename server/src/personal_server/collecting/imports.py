@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 
+import msgspec
+
 from pdpp_kernel.errors import AmbiguousConnection, ConnectionNotWritable
 from pdpp_kernel.source_declaration import OWN_FILE_PREFIX, SourceDeclaration
 from pdpp_kernel.source_item import (
@@ -362,16 +364,15 @@ def _chunks(blob: SourceBlob) -> Iterator[bytes]:
             yield chunk
 
 
-@dataclass(slots=True)
-class _Batch:
+class _Batch(msgspec.Struct):
     """Items that are stored together."""
 
     parts: int
-    lines: dict[str, list[Mapping[str, object]]] = field(
+    lines: dict[str, list[Mapping[str, object]]] = msgspec.field(
         default_factory=dict[str, list[Mapping[str, object]]]
     )
-    blobs: list[SourceBlob] = field(default_factory=list[SourceBlob])
-    threaded: dict[str, list[tuple[Data, ThreadLinks]]] = field(
+    blobs: list[SourceBlob] = msgspec.field(default_factory=list[SourceBlob])
+    threaded: dict[str, list[tuple[Data, ThreadLinks]]] = msgspec.field(
         default_factory=dict[str, list[tuple[Data, ThreadLinks]]]
     )
     records: int = 0
@@ -393,8 +394,7 @@ class _Batch:
         return self.records >= most_records or self.size_bytes >= most_bytes
 
 
-@dataclass(slots=True)
-class StreamTally:
+class StreamTally(msgspec.Struct):
     """What became of the records of one stream."""
 
     read: int = 0
@@ -406,7 +406,7 @@ class StreamTally:
     deleted: int = 0  # of those
     of_others: int = 0  # written by others since what is replaced was begun
     # what became of the files that were looked at, by the word of `text_state`
-    texts: dict[str, int] = field(default_factory=dict[str, int])
+    texts: dict[str, int] = msgspec.field(default_factory=dict[str, int])
 
     @property
     def receipt(self) -> Data:

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal, cast
 
+import msgspec
 import orjson
 from jsonschema_rs import Draft202012Validator, FancyRegexOptions
 
@@ -53,8 +53,7 @@ LineCode = Literal[
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class LineRejection:
+class LineRejection(msgspec.Struct, frozen=True):
     """A refused line; `input_index` counts the lines that are not blank, from 0."""
 
     input_index: int
@@ -64,8 +63,7 @@ class LineRejection:
     message: str
 
 
-@dataclass(frozen=True, slots=True)
-class IngestResult:
+class IngestResult(msgspec.Struct, frozen=True):
     """What became of a call; `rejections` are the first thousand."""
 
     records_attempted: int

@@ -7,7 +7,6 @@ Collectors could once write here: what has not the form of a receipt is none.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, cast
 
 import msgspec
@@ -37,8 +36,7 @@ class _Receipt(msgspec.Struct):
     skipped: dict[str, int] = {}
 
 
-@dataclass(frozen=True, slots=True)
-class ImportMemory:
+class ImportMemory(msgspec.Struct, frozen=True):
     """The memory of one connection, kept beside the bookmark of its first stream."""
 
     store: RecordStore

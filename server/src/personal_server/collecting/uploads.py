@@ -68,8 +68,7 @@ class UploadAbout(msgspec.Struct, frozen=True):
     within: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Upload:
+class Upload(msgspec.Struct, frozen=True):
     """One upload as it is now; `report` is what `pdpp import --json` printed."""
 
     upload_id: str

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from personal_server.consent.terms import EntryTerms
 from personal_server.domain.authority import TimeConstraint
 from personal_server.domain.grant import Grant, StreamGrant
 
 
-@dataclass(frozen=True, slots=True)
-class Gain:
+class Gain(msgspec.Struct, frozen=True):
     """One dimension in which terms reach further than what is held.
 
     `what` is purpose, stream, fields, accounts, older, newer, records or values; `names` are those

@@ -9,11 +9,11 @@ Source: docs/contract/authorization-server.md 18.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+import msgspec
 
 
-@dataclass(frozen=True, slots=True)
-class Lifecycle:
+class Lifecycle(msgspec.Struct, frozen=True):
     """The states of one kind of row and every way between them.
 
     Shapes: `column` holds the word of the state or, if `timed`, the instant at which the first

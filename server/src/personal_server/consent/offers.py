@@ -13,6 +13,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
+import msgspec
+
 from pdpp_kernel.declaration import Stream
 from pdpp_kernel.json_shapes import ShapeFault
 from pdpp_kernel.oauth_errors import InvalidAuthorizationDetails
@@ -55,16 +57,14 @@ class StreamOffer:
         return self.stream.name
 
 
-@dataclass(frozen=True, slots=True)
-class Unoffered:
+class Unoffered(msgspec.Struct, frozen=True):
     """An optional stream that cannot be granted, and the stable word why."""
 
     name: str
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class EntryOffer:
+class EntryOffer(msgspec.Struct, frozen=True):
     """One entry that could be granted.  `index` is its place in the request."""
 
     index: int
@@ -79,8 +79,7 @@ class EntryOffer:
         return next((offer for offer in self.streams if offer.name == name), None)
 
 
-@dataclass(frozen=True, slots=True)
-class Ungrantable:
+class Ungrantable(msgspec.Struct, frozen=True):
     """An entry that cannot be granted, and why."""
 
     index: int

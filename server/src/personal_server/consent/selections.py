@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+import msgspec
 import orjson
 
 from pdpp_kernel.json_shapes import MALFORMED, FirstFault, Members, ShapeFault, items_at, text_at
@@ -41,8 +42,7 @@ _DURATION = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class TimeRange:
+class TimeRange(msgspec.Struct, frozen=True):
     """Wanted bounds: since inclusive, until exclusive, nanoseconds UTC; at least one."""
 
     since_ns: int | None = None
@@ -63,8 +63,7 @@ class StreamSelection:
     only: tuple[ContentLimit, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Selection:
+class Selection(msgspec.Struct, frozen=True):
     """One entry of a request: streams of one source, for one purpose.
 
     Shapes: exactly one of `streams` (non-empty) and `selection_preset`; `retention` as agreed;

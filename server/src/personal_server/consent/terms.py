@@ -8,7 +8,8 @@ Source: docs/contract/authorization-server.md 6.2.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from pdpp_kernel.declaration import Stream
 from pdpp_kernel.oauth_errors import NotANarrowing
@@ -50,8 +51,7 @@ _ENDS: dict[str, dict[str, int | None]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Missing:
+class Missing(msgspec.Struct, frozen=True):
     """Something the owner must still choose: `what` is entry, stream, connection or record."""
 
     what: str
@@ -59,16 +59,14 @@ class Missing:
     stream: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class EntryTerms:
+class EntryTerms(msgspec.Struct, frozen=True):
     """One kept entry with its final streams."""
 
     offer: EntryOffer
     streams: tuple[StreamGrant, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Terms:
+class Terms(msgspec.Struct, frozen=True):
     """What a decision would fix.  Complete, and so approvable, if nothing is `missing`.
 
     `expires_at_ns` is `None` for no end.
@@ -81,8 +79,7 @@ class Terms:
     missing: tuple[Missing, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class AgreedTerms:
+class AgreedTerms(msgspec.Struct, frozen=True):
     """What an access that is changed has, and keeps unless its owner says otherwise."""
 
     expires_at_ns: int | None

@@ -11,6 +11,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+import msgspec
+
 from personal_server.domain.reading_history import ReadingCount
 
 UnusualRule = Literal[
@@ -46,8 +48,7 @@ class ReadingNow:
     hour: int
 
 
-@dataclass(frozen=True, slots=True)
-class UnusualReading:
+class UnusualReading(msgspec.Struct, frozen=True):
     """What is unusual, and by which figures."""
 
     rule: UnusualRule

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 
+import msgspec
 import orjson
 from starlette.responses import Response
 
@@ -74,8 +74,7 @@ from personal_server.storage.ports.disclosure_stores import DisclosureQuery, Dis
 RECENT_READS, RECENT_TOKENS = 15, 20
 
 
-@dataclass(frozen=True, slots=True)
-class AccessPages:
+class AccessPages(msgspec.Struct, frozen=True):
     """`/owner/access`."""
 
     authorization: AuthorizationStore
@@ -261,8 +260,7 @@ class AccessPages:
         return self.pages.go(visit, f"/owner/access/{held_id}")
 
 
-@dataclass(frozen=True, slots=True)
-class LineView:
+class LineView(msgspec.Struct, frozen=True):
     """What an access was before, the newest first, and what it is now if it was changed since."""
 
     before: tuple[Holding, ...]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+import msgspec
 
 from pdpp_kernel.texts import Day, Joined, Text, message
 from personal_server.console.content_limits import limits_said
@@ -68,8 +69,7 @@ ACTORS: Mapping[str, Text] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class TokenView:
+class TokenView(msgspec.Struct, frozen=True):
     """A token by its reference; the reference opens nothing."""
 
     reference: str
@@ -79,16 +79,14 @@ class TokenView:
     revoked_at_ns: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class TokenViews:
+class TokenViews(msgspec.Struct, frozen=True):
     """The newest tokens, and how many there are."""
 
     newest: tuple[TokenView, ...]
     count: int
 
 
-@dataclass(frozen=True, slots=True)
-class EventView:
+class EventView(msgspec.Struct, frozen=True):
     """A line of the history."""
 
     number: int
@@ -98,8 +96,7 @@ class EventView:
     actor: str
 
 
-@dataclass(frozen=True, slots=True)
-class GivenStream:
+class GivenStream(msgspec.Struct, frozen=True):
     """One stream of a grant, in words."""
 
     name: str
@@ -111,8 +108,7 @@ class GivenStream:
     limited: tuple[Text, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class GivenSource:
+class GivenSource(msgspec.Struct, frozen=True):
     """One grant of a holding."""
 
     held: HeldGrant
@@ -126,8 +122,7 @@ class GivenSource:
         return HELD_STATUSES.get(self.held.status, self.held.status)
 
 
-@dataclass(frozen=True, slots=True)
-class HeldView:
+class HeldView(msgspec.Struct, frozen=True):
     """A grant or package with everything named."""
 
     held: Holding
@@ -225,8 +220,7 @@ def _streams(grant: Grant, catalog: Catalog) -> tuple[GivenStream, ...]:
     return tuple(streams)
 
 
-@dataclass(frozen=True, slots=True)
-class AlarmView:
+class AlarmView(msgspec.Struct, frozen=True):
     """Something unusual, in words."""
 
     at_ns: int

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
+import msgspec
 from starlette.responses import Response
 
 from pdpp_kernel.persons import CONNECTOR_KEY as PERSONS
@@ -50,8 +51,7 @@ Ends = tuple[str, str] | None
 """The times of the oldest and of the newest record, as they are stored."""
 
 
-@dataclass(frozen=True, slots=True)
-class KindLine:
+class KindLine(msgspec.Struct, frozen=True):
     """A kind of records of an account; `count` is none where counting takes too long."""
 
     link: str
@@ -86,8 +86,7 @@ class AccountCard:
         return STATUS_WORDS[self.status]
 
 
-@dataclass(frozen=True, slots=True)
-class AccountCardPages:
+class AccountCardPages(msgspec.Struct, frozen=True):
     """`/owner/records`, for every viewpoint; `/owner/sources` leads there."""
 
     authorization: AuthorizationStore

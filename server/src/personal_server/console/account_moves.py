@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import Final, Literal
 
+import msgspec
 from starlette.responses import Response
 
 from pdpp_kernel.errors import (
@@ -44,8 +44,7 @@ MERGE: Final = "merge"
 SPLIT: Final = "split"
 
 
-@dataclass(frozen=True, slots=True)
-class AccountMovePages:
+class AccountMovePages(msgspec.Struct, frozen=True):
     """`/owner/sources/{connection_id}/merge` and `…/split`: what would happen, and doing it."""
 
     authorization: AuthorizationStore

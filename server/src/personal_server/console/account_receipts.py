@@ -8,7 +8,6 @@ Source: docs/contract/authorization-server.md 13.5.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 import msgspec
@@ -25,8 +24,7 @@ BackupsBefore = Callable[[int], Sequence[str]]
 """The backups kept now that were made before a moment.  Units: nanoseconds."""
 
 
-@dataclass(frozen=True, slots=True)
-class AccountReceipt:
+class AccountReceipt(msgspec.Struct, frozen=True):
     """What was done, and to whom.
 
     Shapes: an account is its id and its name; `other` is the one that holds what was moved or taken
@@ -41,8 +39,7 @@ class AccountReceipt:
     done_at_ns: int
 
 
-@dataclass(frozen=True, slots=True)
-class ReceiptPages:
+class ReceiptPages(msgspec.Struct, frozen=True):
     """`/owner/receipts/{receipt}`."""
 
     sealer: Sealer

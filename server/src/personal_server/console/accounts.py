@@ -6,8 +6,8 @@ Source: docs/contract/authorization-server.md 13.5, docs/contract/resource-serve
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 
+import msgspec
 from starlette.responses import Response
 
 from pdpp_kernel.errors import (
@@ -60,8 +60,7 @@ BUTTONS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class ImportLine:
+class ImportLine(msgspec.Struct, frozen=True):
     """One import of an account."""
 
     at_ns: int | None
@@ -78,8 +77,7 @@ class ImportLine:
         return not DAMAGE.isdisjoint(self.skipped)
 
 
-@dataclass(frozen=True, slots=True)
-class AccountPages:
+class AccountPages(msgspec.Struct, frozen=True):
     """`/owner/sources/{connection_id}` and what its buttons do."""
 
     authorization: AuthorizationStore

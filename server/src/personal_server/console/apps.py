@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import cast
 
+import msgspec
 from starlette.responses import Response
 
 from pdpp_kernel.errors import NotFound
@@ -53,8 +54,7 @@ class ClientView:
     changed_at_ns: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class ClientPages:
+class ClientPages(msgspec.Struct, frozen=True):
     """`/owner/clients`."""
 
     authorization: AuthorizationStore

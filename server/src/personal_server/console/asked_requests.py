@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+import msgspec
 from starlette.responses import Response
 
 from pdpp_kernel.errors import NotFound
@@ -92,8 +93,7 @@ def _wants(row: RequestRow, catalog: Catalog) -> Text:
     return message("The app wants to read: %(sources)s", sources=Joined(names))
 
 
-@dataclass(frozen=True, slots=True)
-class WaitingPages:
+class WaitingPages(msgspec.Struct, frozen=True):
     """What the signed-in tab asks, and how its owner lets go of requests that nobody waits for."""
 
     authorization: AuthorizationStore

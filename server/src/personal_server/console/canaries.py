@@ -6,8 +6,8 @@ Source: docs/contract/resource-server.md 14.6.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
+import msgspec
 from starlette.responses import Response
 
 from pdpp_kernel.errors import InvalidRequest, InvalidState, NotFound
@@ -21,16 +21,14 @@ from personal_server.storage.catalog import Catalogs
 from personal_server.storage.ports.authorization_store import AuthorizationStore
 
 
-@dataclass(frozen=True, slots=True)
-class PlantableStream:
+class PlantableStream(msgspec.Struct, frozen=True):
     """A stream with records, as the form offers it."""
 
     value: str
     label: str
 
 
-@dataclass(frozen=True, slots=True)
-class CanaryPages:
+class CanaryPages(msgspec.Struct, frozen=True):
     """`/owner/canaries`."""
 
     authorization: AuthorizationStore

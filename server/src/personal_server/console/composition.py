@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+
+import msgspec
 
 from personal_server.console.access import AccessPages
 from personal_server.console.account_cards import AccountCardPages
@@ -52,8 +53,7 @@ from personal_server.storage.ports.authorization_store import AuthorizationStore
 from personal_server.storage.ports.disclosure_stores import DisclosureStore
 
 
-@dataclass(frozen=True, slots=True)
-class ConsoleParts:
+class ConsoleParts(msgspec.Struct, frozen=True):
     """What the pages stand on."""
 
     server_name: str
@@ -67,9 +67,9 @@ class ConsoleParts:
     open_state: OpenState
     backups: BackupStandings = lambda: None
     kept_backups: BackupsBefore = lambda _: ()
-    space: ValueSpace = field(default_factory=OwnSpace)
+    space: ValueSpace = msgspec.field(default_factory=OwnSpace)
     uploads: UploadParts | None = None
-    locale: OwnerLocales = field(default_factory=UnsetLocale)
+    locale: OwnerLocales = msgspec.field(default_factory=UnsetLocale)
     languages: Callable[[], Mapping[str, Language]] = languages
     sample_declarations: SampleDeclarations = tuple
     feeds: FeedList = tuple

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import cast
+
+import msgspec
 
 from pdpp_kernel.texts import (
     Joined,
@@ -28,8 +29,7 @@ from personal_server.console.words import field_words
 from personal_server.granting.reviews import Review, facts_of
 
 
-@dataclass(frozen=True, slots=True)
-class Differences:
+class Differences(msgspec.Struct, frozen=True):
     """In words, and as what is to be marked."""
 
     said: tuple[Text, ...] = ()

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
+import msgspec
 from starlette.responses import Response
 
 from pdpp_kernel.errors import InvalidRequest, OwnerSessionRequired, PersonalServerError
@@ -70,8 +71,7 @@ class Note:
     refused: Mapping[str, RefusedBox] = field(default_factory=dict[str, RefusedBox])
 
 
-@dataclass(frozen=True, slots=True)
-class ConsentPages:
+class ConsentPages(msgspec.Struct, frozen=True):
     """`/consent/{handle}`."""
 
     granting: Granting

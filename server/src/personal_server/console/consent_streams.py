@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from urllib.parse import quote
+
+import msgspec
 
 from pdpp_kernel.declaration import Property
 from pdpp_kernel.texts import Day, Text, counted, listed
@@ -23,8 +24,7 @@ SAMPLE_COLUMNS = 5
 HeldValues = Mapping[str, Mapping[str, Sequence[HeldValue]]]
 
 
-@dataclass(frozen=True, slots=True)
-class RefusedBox:
+class RefusedBox(msgspec.Struct, frozen=True):
     """A box that cannot be meant as it was `typed`; the `first` of them gets the focus."""
 
     typed: str
@@ -35,8 +35,7 @@ class RefusedBox:
 NOTHING_REFUSED: Mapping[str, RefusedBox] = {}
 
 
-@dataclass(frozen=True, slots=True)
-class StreamView:
+class StreamView(msgspec.Struct, frozen=True):
     """One stream: what is given of it, and the controls that narrow it.
 
     Shapes: `prefix` is `{entry}.{stream}` of its form fields; `empty` is an optional stream
@@ -89,8 +88,7 @@ class StreamView:
         return listed([each.words for each in sorted(self.granted_fields, key=lambda f: f.fixed)])
 
 
-@dataclass(frozen=True, slots=True)
-class FieldView:
+class FieldView(msgspec.Struct, frozen=True):
     """One field: `fixed` ones are always included; `is_text` is a long text, `is_file` a file."""
 
     name: str
@@ -102,8 +100,7 @@ class FieldView:
     is_file: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Shown:
+class Shown(msgspec.Struct, frozen=True):
     """What is known of the records behind the offers.
 
     Shapes: `evidence` under the review as authority, `stored_counts` all there are; `changed` is

@@ -8,8 +8,9 @@ Source: docs/contract/authorization-server.md 7.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from urllib.parse import urlsplit
+
+import msgspec
 
 from pdpp_kernel.persons import CONNECTOR_KEY
 from pdpp_kernel.texts import Day, Joined, Minute, Text, counted, message, plural
@@ -58,8 +59,7 @@ BUNDLE_WORDS: Mapping[str, Text] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class ConsentView:
+class ConsentView(msgspec.Struct, frozen=True):
     """Everything that the consent page shows, in its order."""
 
     handle: str
@@ -105,8 +105,7 @@ class ConsentView:
         return any(source.has_time for source in self.sources)
 
 
-@dataclass(frozen=True, slots=True)
-class ChangedView:
+class ChangedView(msgspec.Struct, frozen=True):
     """The access that is changed; `end` is when it ends now, `further` that more is given."""
 
     held: Holding
@@ -114,8 +113,7 @@ class ChangedView:
     further: bool
 
 
-@dataclass(frozen=True, slots=True)
-class WhoView:
+class WhoView(msgspec.Struct, frozen=True):
     """The app that asks, with what is known of it and what to be wary of.
 
     Shapes: `name` is its own word unless `name_checked`; `level` is one of `LEVELS`.
@@ -137,8 +135,7 @@ class WhoView:
         return LEVELS[self.level]
 
 
-@dataclass(frozen=True, slots=True)
-class PromiseView:
+class PromiseView(msgspec.Struct, frozen=True):
     """What the app declares and nobody enforces; `of` names the sources where they differ.
 
     Source: docs/contract/authorization-server.md 7.2.
@@ -152,8 +149,7 @@ class PromiseView:
     trains: bool
 
 
-@dataclass(frozen=True, slots=True)
-class SourceView:
+class SourceView(msgspec.Struct, frozen=True):
     """One entry of the request."""
 
     index: int
@@ -199,8 +195,7 @@ class SourceView:
         return any(stream.time_field for stream in self.streams)
 
 
-@dataclass(frozen=True, slots=True)
-class BundleView:
+class BundleView(msgspec.Struct, frozen=True):
     """A ready choice of fields; `chosen` is what is given now."""
 
     bundle: str
@@ -208,8 +203,7 @@ class BundleView:
     chosen: bool
 
 
-@dataclass(frozen=True, slots=True)
-class ConnectionView:
+class ConnectionView(msgspec.Struct, frozen=True):
     """One account of a source."""
 
     connection_id: str
@@ -217,8 +211,7 @@ class ConnectionView:
     chosen: bool
 
 
-@dataclass(frozen=True, slots=True)
-class EarlierView:
+class EarlierView(msgspec.Struct, frozen=True):
     """What the app holds already."""
 
     held: Holding

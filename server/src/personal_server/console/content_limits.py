@@ -8,8 +8,9 @@ Source: docs/contract/authorization-server.md 6.1, docs/contract/resource-server
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from urllib.parse import quote
+
+import msgspec
 
 from pdpp_kernel.declaration import Stream
 from pdpp_kernel.texts import Joined, Text, message
@@ -25,8 +26,7 @@ SAID_VALUES = 5
 VALUE_CHARS = 80
 
 
-@dataclass(frozen=True, slots=True)
-class TickedValue:
+class TickedValue(msgspec.Struct, frozen=True):
     """A value with its box; `count` is how many records have it, where that was counted."""
 
     text: str
@@ -34,8 +34,7 @@ class TickedValue:
     chosen: bool
 
 
-@dataclass(frozen=True, slots=True)
-class LimitView:
+class LimitView(msgspec.Struct, frozen=True):
     """One field that a kind of record can be limited by.
 
     Shapes: `name` is `{entry}.{stream}/{field}` of its form fields; `others` are values that were

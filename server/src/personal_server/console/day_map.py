@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import date, timedelta
+
+import msgspec
 
 from pdpp_kernel.texts import Date, Text, counted, message
 
@@ -14,8 +15,7 @@ LEVELS = 4
 _EPOCH = date(1970, 1, 1).toordinal()
 
 
-@dataclass(frozen=True, slots=True)
-class DayCell:
+class DayCell(msgspec.Struct, frozen=True):
     """A day in the coordinates of the map; `level` is 0 where it has no records, at most 4."""
 
     day: str
@@ -27,8 +27,7 @@ class DayCell:
     words: Text
 
 
-@dataclass(frozen=True, slots=True)
-class MonthRow:
+class MonthRow(msgspec.Struct, frozen=True):
     """A month of the table beside the map, and where its name stands above the map."""
 
     name: Date
@@ -43,8 +42,7 @@ class MonthRow:
         return max(self.days, key=lambda cell: cell.count) if self.count else None
 
 
-@dataclass(frozen=True, slots=True)
-class DayMap:
+class DayMap(msgspec.Struct, frozen=True):
     """A year."""
 
     year: int

@@ -9,7 +9,7 @@ Source: docs/contract/authorization-server.md 13.5.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import date, timedelta
 from decimal import Decimal
 from zoneinfo import ZoneInfo
@@ -42,8 +42,7 @@ from personal_server.reading.owner import AuthorityReads
 NAME_CHARS = 60
 
 
-@dataclass(frozen=True, slots=True)
-class DayMeasure:
+class DayMeasure(msgspec.Struct, frozen=True):
     """Something that was measured, with its records: their sum, or the least and the greatest.
 
     Shapes: no figure where its values are in no single unit or are none to count with; no `link`
@@ -59,8 +58,7 @@ class DayMeasure:
     unit: str
 
 
-@dataclass(frozen=True, slots=True)
-class MeasuredStream:
+class MeasuredStream(msgspec.Struct, frozen=True):
     """A stream of an account on a day.
 
     Shapes: `count` is none where counting takes too long, as are `measures`; `others` are records

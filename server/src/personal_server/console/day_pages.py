@@ -10,10 +10,11 @@ import re
 import time
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import date, timedelta
 from typing import Any
 
+import msgspec
 from starlette.responses import Response
 
 from pdpp_kernel.errors import InvalidRequest, NotFound, QueryTimeout
@@ -44,8 +45,7 @@ ALL_DAY = message("all day")
 _YEAR = re.compile(r"[0-9]{4}\Z")
 
 
-@dataclass(frozen=True, slots=True)
-class DayEntry:
+class DayEntry(msgspec.Struct, frozen=True):
     """One record of a day: when, who, where it was said or kept, and what it is called."""
 
     times: Text
@@ -57,8 +57,7 @@ class DayEntry:
     link: str
 
 
-@dataclass(frozen=True, slots=True)
-class YearLink:
+class YearLink(msgspec.Struct, frozen=True):
     """A year with its records."""
 
     year: str
@@ -66,8 +65,7 @@ class YearLink:
     chosen: bool
 
 
-@dataclass(frozen=True, slots=True)
-class DayPages:
+class DayPages(msgspec.Struct, frozen=True):
     """`/owner/days`, and a day below it."""
 
     reads: OwnerReads

@@ -7,8 +7,8 @@ Source: docs/contract/authorization-server.md 8.2.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
+import msgspec
 from starlette.responses import Response
 
 from pdpp_kernel.errors import InvalidRequest, NotFound
@@ -30,8 +30,7 @@ from personal_server.web.limits import ALL, MINUTE_NS
 FRESH_SECONDS = 300
 
 
-@dataclass(frozen=True, slots=True)
-class DevicePages:
+class DevicePages(msgspec.Struct, frozen=True):
     """`/device`."""
 
     authorization: AuthorizationStore

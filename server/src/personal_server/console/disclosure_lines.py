@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from pdpp_kernel.texts import CatalogueText, Text, message
 from personal_server.consent.unusual_reading import SENTENCES
@@ -37,8 +38,7 @@ Alarms = Mapping[tuple[str | None, int], Sequence[Text]]
 """What was unusual, by access and instant."""
 
 
-@dataclass(frozen=True, slots=True)
-class DisclosureLine:
+class DisclosureLine(msgspec.Struct, frozen=True):
     """One row of the table."""
 
     number: int

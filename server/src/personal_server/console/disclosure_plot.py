@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+import msgspec
 
 from pdpp_kernel.texts import Date, Text, counted, date_of, message
 from personal_server.storage.ports.disclosure_stores import DisclosedShare
@@ -11,8 +12,7 @@ from personal_server.storage.ports.disclosure_stores import DisclosedShare
 PLOT_WIDTH, PLOT_HEIGHT = 720, 100
 
 
-@dataclass(frozen=True, slots=True)
-class Bar:
+class Bar(msgspec.Struct, frozen=True):
     """One day of the plot, in its coordinates."""
 
     x: float
@@ -23,8 +23,7 @@ class Bar:
     chosen: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Plot:
+class Plot(msgspec.Struct, frozen=True):
     """Records read per day."""
 
     bars: tuple[Bar, ...]

@@ -82,8 +82,7 @@ class LogView:
         return number
 
 
-@dataclass(frozen=True, slots=True)
-class ShareLine:
+class ShareLine(msgspec.Struct, frozen=True):
     """An app or a stream with what it was given or gave, and the view of it alone."""
 
     words: Text
@@ -92,8 +91,7 @@ class ShareLine:
     answer_count: int
 
 
-@dataclass(frozen=True, slots=True)
-class GivenRecord:
+class GivenRecord(msgspec.Struct, frozen=True):
     """A record that was handed out; without a link where it is not there any more."""
 
     words: Text
@@ -111,8 +109,7 @@ COLUMNS_SAID = 3
 PAGE_SECONDS = 10.0
 
 
-@dataclass(frozen=True, slots=True)
-class DisclosurePages:
+class DisclosurePages(msgspec.Struct, frozen=True):
     """`/owner/disclosures` and what is below it."""
 
     authorization: AuthorizationStore

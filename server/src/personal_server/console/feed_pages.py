@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
+import msgspec
 from starlette.responses import Response
 
 from pdpp_kernel.errors import InvalidRequest, InvalidState, NotFound
@@ -62,8 +63,7 @@ PASSWORDS: Mapping[Password, Text] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class FolderRow:
+class FolderRow(msgspec.Struct, frozen=True):
     """A folder as the form shows it; its value carries how many mails it holds."""
 
     folder: SeenFolder

@@ -6,8 +6,9 @@ Source: docs/contract/feeds.md 8.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from urllib.parse import unquote
+
+import msgspec
 
 from pdpp_kernel.texts import Text, message
 from personal_server.feeds.feed_sentences import advice
@@ -27,8 +28,7 @@ STATES: dict[str, Text] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class FeedView:
+class FeedView(msgspec.Struct, frozen=True):
     """A feed as a page shows it.
 
     Shapes: `silent_since_ns` is there while a run waits for a silent server; `trouble` says what

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
+import msgspec
 from starlette.responses import Response
 
 from pdpp_kernel.persons import CONNECTOR_KEY as PERSONS
@@ -37,8 +37,7 @@ SHOWN_READS, SHOWN_UPDATES = 5, 4
 NEW_NS, OLD_NS = 7 * DAY_NANOSECONDS, 90 * DAY_NANOSECONDS
 
 
-@dataclass(frozen=True, slots=True)
-class BackupStanding:
+class BackupStanding(msgspec.Struct, frozen=True):
     """When the newest kept backup was made, and when one was last proven by restoring it."""
 
     made_at_ns: int | None
@@ -46,8 +45,7 @@ class BackupStanding:
     is_scheduled: bool
 
 
-@dataclass(frozen=True, slots=True)
-class AccountUpdate:
+class AccountUpdate(msgspec.Struct, frozen=True):
     """When an account was last brought up to date."""
 
     name: str
@@ -59,8 +57,7 @@ BackupStandings = Callable[[], BackupStanding | None]
 SampleDeclarations = Callable[[], Sequence[Mapping[str, Any]]]
 
 
-@dataclass(frozen=True, slots=True)
-class HomePage:
+class HomePage(msgspec.Struct, frozen=True):
     """`/owner/`."""
 
     authorization: AuthorizationStore

@@ -18,6 +18,7 @@ from importlib.resources import files
 from typing import cast
 from zoneinfo import ZoneInfo
 
+import msgspec
 from babel import Locale
 from babel.dates import format_interval, format_skeleton
 from babel.messages.catalog import Catalog
@@ -144,8 +145,7 @@ def negotiated(accepted: str, offered: Mapping[str, Language]) -> Language:
     return offered[SOURCE]
 
 
-@dataclass(frozen=True, slots=True)
-class PageReader:
+class PageReader(msgspec.Struct, frozen=True):
     """Whoever reads a page: their language, and the zone in which they live."""
 
     language: Language

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 from math import floor, log10
+
+import msgspec
 
 DRAWING_WIDTH, DRAWING_HEIGHT = 720, 200
 MARKS = 4
@@ -13,16 +14,14 @@ LARGEST, SMALLEST = 1e300, 1e-300
 """Beyond these a difference of two figures is infinite, or none."""
 
 
-@dataclass(frozen=True, slots=True)
-class DrawnMark:
+class DrawnMark(msgspec.Struct, frozen=True):
     """A height that is named beside the drawing."""
 
     y: float
     value: Decimal
 
 
-@dataclass(frozen=True, slots=True)
-class DrawnPoint:
+class DrawnPoint(msgspec.Struct, frozen=True):
     """A figure: where it stands; `low` and `high` are those of its least and greatest value."""
 
     x: float
@@ -31,8 +30,7 @@ class DrawnPoint:
     high: float
 
 
-@dataclass(frozen=True, slots=True)
-class LineDrawing:
+class LineDrawing(msgspec.Struct, frozen=True):
     """Figures over time.
 
     Shapes: `lines` and `bands` are paths of SVG, one for each run of figures without a gap; points

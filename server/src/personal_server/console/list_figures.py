@@ -7,7 +7,7 @@ out and said to be.  Source: docs/contract/authorization-server.md 13.5.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from decimal import Decimal
 
 import msgspec
@@ -53,8 +53,7 @@ def month_sums(
     return {month: tuple(sorted(each, key=lambda pair: pair[1])) for month, each in sums.items()}
 
 
-@dataclass(frozen=True, slots=True)
-class CategorySum:
+class CategorySum(msgspec.Struct, frozen=True):
     """What the payments of a category come to in a month, in one currency; `link` shows them.
 
     Shapes: `name` is empty for those without a category.
@@ -103,8 +102,7 @@ def category_sums(figures: ViewFigures, month: str) -> list[CategorySum] | None:
     return sorted(sums, key=lambda each: (each.currency, -abs(each.amount)))
 
 
-@dataclass(frozen=True, slots=True)
-class _SumsAsked:
+class _SumsAsked(msgspec.Struct, frozen=True):
     """Sums of payments by currency, and the days that bound them."""
 
     query: AggregateQuery
@@ -154,8 +152,7 @@ def _named(raw: msgspec.Raw) -> str:
     return cut(name, NAME_CHARS) if isinstance(name, str) else ""
 
 
-@dataclass(frozen=True, slots=True)
-class ChatLine:
+class ChatLine(msgspec.Struct, frozen=True):
     """A conversation of many: its name, how many messages, the day of the newest."""
 
     name: str

@@ -6,10 +6,10 @@ Source: docs/contract/authorization-server.md 13.5.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Protocol
 from zoneinfo import available_timezones
 
+import msgspec
 from starlette.responses import Response
 
 from pdpp_kernel.errors import InvalidRequest, InvalidState
@@ -56,8 +56,7 @@ class UnsetLocale:
         raise InvalidState("This server cannot save settings.")
 
 
-@dataclass(frozen=True, slots=True)
-class LocalePages:
+class LocalePages(msgspec.Struct, frozen=True):
     """`/owner/locale`."""
 
     locale: OwnerLocales

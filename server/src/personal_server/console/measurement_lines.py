@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, date, timedelta
 from decimal import Decimal
 from zoneinfo import ZoneInfo
@@ -62,8 +62,7 @@ FIRST_DAY, LAST_DAY = date(20, 1, 1), date(9980, 1, 1)
 DAYS = {"day": 1, "week": 7, "month": 30}
 
 
-@dataclass(frozen=True, slots=True)
-class LineChoice:
+class LineChoice(msgspec.Struct, frozen=True):
     """Something else to look at: another figure, another kind, another step."""
 
     words: Text
@@ -72,8 +71,7 @@ class LineChoice:
     count: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class LineBucket:
+class LineBucket(msgspec.Struct, frozen=True):
     """A day, week or month of a line: its figure, and the view of its records.
 
     Shapes: `least` and `greatest` are none of what is summed; `unit` is empty where no single one
@@ -89,8 +87,7 @@ class LineBucket:
     link: str
 
 
-@dataclass(frozen=True, slots=True)
-class MeasurementLine:
+class MeasurementLine(msgspec.Struct, frozen=True):
     """A line with all that can be chosen beside it.
 
     Shapes: `buckets` is none where counting them takes too long; `drawn` are those in the unit of
@@ -200,8 +197,7 @@ def line_of(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Kind:
+class _Kind(msgspec.Struct, frozen=True):
     key: str
     count: int
     link: str

@@ -8,9 +8,11 @@ Source: docs/contract/resource-server.md 17 ("What a stream looks like").
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import date, timedelta
 from zoneinfo import ZoneInfo
+
+import msgspec
 
 from pdpp_kernel.operators import Operator
 from pdpp_kernel.texts import Date, Text, local_moment, moment_of, start_of_day
@@ -38,16 +40,14 @@ FIRST_MONTH, LAST_MONTH = date(1, 2, 1), date(9999, 11, 1)
 """Those in whose zones no day leaves the calendar."""
 
 
-@dataclass(frozen=True, slots=True)
-class CalendarEvent:
+class CalendarEvent(msgspec.Struct, frozen=True):
     """What takes place on a day; `is_begun` where it began on a day before."""
 
     listed: ListedRecord
     is_begun: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class CalendarDay:
+class CalendarDay(msgspec.Struct, frozen=True):
     """A day of the month: what fits of its events; `more` of them stand at `link`."""
 
     day: Date
@@ -57,8 +57,7 @@ class CalendarDay:
     link: str
 
 
-@dataclass(frozen=True, slots=True)
-class CalendarMonth:
+class CalendarMonth(msgspec.Struct, frozen=True):
     """A month.
 
     Shapes: `weeks` begin on Monday, with none in the place of a day of another month; `names` are

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+
+import msgspec
 
 from pdpp_kernel.texts import Text, message
 from personal_server.domain.notice_texts import sentence_of
@@ -27,8 +28,7 @@ ACTIONS: Mapping[str, Text] = {
 """What leads to the page where the owner acts."""
 
 
-@dataclass(frozen=True, slots=True)
-class NoticeLine:
+class NoticeLine(msgspec.Struct, frozen=True):
     """A kind that stands: its sentence, and the page where its owner acts."""
 
     kind: NoticeKind

@@ -7,8 +7,8 @@ Source: docs/contract/authorization-server.md 13.8.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
+import msgspec
 from starlette.responses import Response
 
 from pdpp_kernel.errors import InvalidRequest, InvalidState, StorageReadOnly
@@ -76,8 +76,7 @@ OUTCOME_WORDS: dict[str, Text] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class ChannelView:
+class ChannelView(msgspec.Struct, frozen=True):
     """A channel as the page shows it."""
 
     row: NoticeChannelRow
@@ -86,8 +85,7 @@ class ChannelView:
     outcome: Text | None
 
 
-@dataclass(frozen=True, slots=True)
-class KindView:
+class KindView(msgspec.Struct, frozen=True):
     """A kind of notices, and whether it is told."""
 
     kind: NoticeKind
@@ -95,8 +93,7 @@ class KindView:
     is_told: bool
 
 
-@dataclass(frozen=True, slots=True)
-class NoticePages:
+class NoticePages(msgspec.Struct, frozen=True):
     """`/owner/notices`."""
 
     authorization: AuthorizationStore

@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from functools import lru_cache, partial
 from importlib.resources import files
@@ -17,6 +16,7 @@ from typing import Any
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
 
+import msgspec
 from babel.numbers import format_decimal, get_currency_precision
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
@@ -52,8 +52,7 @@ STYLESHEET = (_STATIC / "console.css").read_bytes()
 ICON = (_STATIC / "icon.svg").read_bytes()
 
 
-@dataclass(frozen=True, slots=True)
-class Script:
+class Script(msgspec.Struct, frozen=True):
     """A script of ours under a name that changes with its content.
 
     Shapes: `asks` says that it asks this server by itself, `installs` that it has a worker, on a

@@ -5,9 +5,9 @@ Source: docs/contract/authorization-server.md 13.6.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from urllib.parse import urlsplit
 
+import msgspec
 import orjson
 from starlette.responses import Response
 
@@ -17,8 +17,7 @@ from personal_server.console.session import PageRequest, PageRoute, acting
 from personal_server.granting.passkeys import Passkeys, relying_party
 
 
-@dataclass(frozen=True, slots=True)
-class PasskeyPages:
+class PasskeyPages(msgspec.Struct, frozen=True):
     """`/owner/passkeys`."""
 
     passkeys: Passkeys

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any, cast
 from urllib.parse import quote
 
+import msgspec
 from starlette.responses import Response
 
 from pdpp_kernel.errors import DamagedRecord, NotFound
@@ -46,8 +46,7 @@ NAME_CHARS, TITLE_CHARS = 80, 120
 ROOT = "/owner/people"
 
 
-@dataclass(frozen=True, slots=True)
-class PersonLine:
+class PersonLine(msgspec.Struct, frozen=True):
     """A person in the list."""
 
     name: str
@@ -56,8 +55,7 @@ class PersonLine:
     link: str
 
 
-@dataclass(frozen=True, slots=True)
-class WrittenRecord:
+class WrittenRecord(msgspec.Struct, frozen=True):
     """Something that a person wrote."""
 
     title: Text
@@ -65,8 +63,7 @@ class WrittenRecord:
     link: str
 
 
-@dataclass(frozen=True, slots=True)
-class PersonPlace:
+class PersonPlace(msgspec.Struct, frozen=True):
     """A kind of records of an account in which a person appears.
 
     Shapes: `written` are the newest that the person wrote, `count` how many there are of those,
@@ -83,8 +80,7 @@ class PersonPlace:
     link: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class PeoplePages:
+class PeoplePages(msgspec.Struct, frozen=True):
     """`/owner/people`, and a person below it."""
 
     reads: OwnerReads

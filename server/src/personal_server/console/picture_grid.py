@@ -7,11 +7,12 @@ Source: docs/contract/resource-server.md 17 ("What a stream looks like").
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from itertools import groupby
 from typing import cast
 from urllib.parse import quote
 from zoneinfo import ZoneInfo
+
+import msgspec
 
 from pdpp_kernel.texts import Date, Text, local_moment, moment_of
 from pdpp_kernel.values import ValueKind, instant_or_day_ns
@@ -25,8 +26,7 @@ from personal_server.enforcement.timeline import time_field
 ALT_CHARS = 200
 
 
-@dataclass(frozen=True, slots=True)
-class GridPicture:
+class GridPicture(msgspec.Struct, frozen=True):
     """A picture; `thumbnail` is none where a browser cannot show it: a film, an unknown form."""
 
     link: str
@@ -35,8 +35,7 @@ class GridPicture:
     thumbnail: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class PictureDay:
+class PictureDay(msgspec.Struct, frozen=True):
     """The pictures of a day.  Shapes: `day` is none for those without a time."""
 
     day: Date | None

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import groupby
 from math import floor, sqrt
+
+import msgspec
 
 from pdpp_kernel.operators import Operator
 from pdpp_kernel.texts import Joined, Text, message, span_of_texts
@@ -32,8 +34,7 @@ NAMES_SHOWN = 2
 LEAST_RADIUS, MOST_RADIUS = 7.0, 26.0
 
 
-@dataclass(frozen=True, slots=True)
-class PlacedCluster:
+class PlacedCluster(msgspec.Struct, frozen=True):
     """Records that lie near each other.
 
     Shapes: `link` is the record, or the map of these alone; `listed` the table of them.
@@ -51,8 +52,7 @@ class PlacedCluster:
     longitude: str
 
 
-@dataclass(frozen=True, slots=True)
-class PlaceMap:
+class PlaceMap(msgspec.Struct, frozen=True):
     """A map with its clusters, the fullest first.
 
     Shapes: `lands`, `borders` and `track` are paths of SVG; `wider` shows more of the world;
@@ -71,8 +71,7 @@ class PlaceMap:
     apart: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Placed:
+class _Placed(msgspec.Struct, frozen=True):
     key: str
     data: Mapping[str, object]
     longitude: float

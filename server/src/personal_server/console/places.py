@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Generic, TypeVar
+
+import msgspec
 
 from pdpp_kernel.errors import InvalidRequest
 from personal_server.storage.ports.authorization_store import ListPlace
@@ -17,8 +18,7 @@ _PLACE = re.compile(r"([0-9]{1,19})-([A-Za-z0-9_-]{1,200})\Z")
 _NUMBER = re.compile(r"[0-9]{1,18}\Z")
 
 
-@dataclass(frozen=True, slots=True)
-class ListPage(Generic[T]):
+class ListPage(msgspec.Struct, Generic[T], frozen=True):
     """A page of a list: what stands on it, and where the older ones begin (`None`: nowhere)."""
 
     lines: Sequence[T]

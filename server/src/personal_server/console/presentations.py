@@ -7,8 +7,9 @@ same.  Source: docs/contract/resource-server.md 17 ("What a stream looks like").
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
+
+import msgspec
 
 from pdpp_kernel.declaration import Stream
 from pdpp_kernel.declared_units import CURRENCY
@@ -178,8 +179,7 @@ def written_field(source: ReadableSource, data: Mapping[str, object]) -> str | N
     return max(others, key=lambda name: len(texts[name]), default=title if title in texts else None)
 
 
-@dataclass(frozen=True, slots=True)
-class Bubble:
+class Bubble(msgspec.Struct, frozen=True):
     """A message of a chat; `here` is the record whose page it stands on."""
 
     link: str
@@ -222,8 +222,7 @@ def bubbles(
     return shown
 
 
-@dataclass(frozen=True, slots=True)
-class LetterView:
+class LetterView(msgspec.Struct, frozen=True):
     """A mail as its reader knows it: who wrote it to whom and when, and its text."""
 
     authors: tuple[Text, ...]

@@ -51,8 +51,7 @@ _STRETCH = {Operator.GTE.value, Operator.LT.value}
 _EPOCH = date(1970, 1, 1).toordinal()
 
 
-@dataclass(frozen=True, slots=True)
-class FacetValue:
+class FacetValue(msgspec.Struct, frozen=True):
     """A value, or a stretch of time, with its records; `link` shows those alone."""
 
     words: Text
@@ -62,8 +61,7 @@ class FacetValue:
     chosen: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Facet:
+class Facet(msgspec.Struct, frozen=True):
     """A field with its most frequent values, if they were `counted` in time."""
 
     words: str

@@ -14,6 +14,8 @@ from decimal import Decimal
 from itertools import groupby
 from zoneinfo import ZoneInfo
 
+import msgspec
+
 from pdpp_kernel.texts import (
     Date,
     DaySpan,
@@ -77,8 +79,7 @@ class ListedRecord:
     times: Text = ""
 
 
-@dataclass(frozen=True, slots=True)
-class AgendaDay:
+class AgendaDay(msgspec.Struct, frozen=True):
     """A day with what begins on it: what lasts whole days first.
 
     Shapes: `day` is none for what has no time.
@@ -88,8 +89,7 @@ class AgendaDay:
     events: tuple[ListedRecord, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Payment:
+class Payment(msgspec.Struct, frozen=True):
     """A payment; `amount` is none where its record says none."""
 
     listed: ListedRecord
@@ -97,8 +97,7 @@ class Payment:
     currency: str
 
 
-@dataclass(frozen=True, slots=True)
-class PaymentMonth:
+class PaymentMonth(msgspec.Struct, frozen=True):
     """The payments of a month that stand on a page, and what all of the month come to.
 
     Shapes: `name` is none where they stand in another order than that of time; `sums` has an amount
@@ -110,8 +109,7 @@ class PaymentMonth:
     sums: tuple[tuple[Decimal, str], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Conversation:
+class Conversation(msgspec.Struct, frozen=True):
     """Messages of one conversation that follow each other; `link` shows it alone."""
 
     name: Text

@@ -114,8 +114,7 @@ class RelatedRecords:
     rows: tuple[Row, ...] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class RecordPages:
+class RecordPages(msgspec.Struct, frozen=True):
     """The pages of a record below `/owner/records`, for every viewpoint."""
 
     authorization: AuthorizationStore

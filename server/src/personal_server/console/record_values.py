@@ -79,8 +79,7 @@ def _moment(text: str, kind: ValueKind | None) -> Text | None:
     return None if day is None else date_of(day)
 
 
-@dataclass(frozen=True, slots=True)
-class ShownColumn:
+class ShownColumn(msgspec.Struct, frozen=True):
     """A column of a table; `sorts` is the link that sorts by it, if it can be sorted by."""
 
     name: str
@@ -273,8 +272,7 @@ def _field(declared: Property, path: str, value: object, limit: int) -> RecordFi
     return RecordField(name, words, brief(value, limit=SHORT_CHARS), False, sensitive=sensitive)
 
 
-@dataclass(frozen=True, slots=True)
-class RelatedLink:
+class RelatedLink(msgspec.Struct, frozen=True):
     """What a record belongs with, as a link: a view of several, or the record with that `key`."""
 
     words: Text

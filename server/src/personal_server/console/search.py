@@ -6,7 +6,6 @@ Source: docs/contract/authorization-server.md 13.5; docs/contract/resource-serve
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import date
 from typing import Any, cast
 from urllib.parse import urlencode
@@ -47,8 +46,7 @@ CHIP_CHARS, NAMES_SHOWN = 40, 3
 _LEFT = ("truncated", "pending_index_count", "unembedded_record_count")
 
 
-@dataclass(frozen=True, slots=True)
-class Hit:
+class Hit(msgspec.Struct, frozen=True):
     """A record that was found; `excerpt` is its text in pieces, each with whether it matches.
 
     Shapes: `title` is empty where the excerpt says the same; `where` is account and kind.
@@ -63,8 +61,7 @@ class Hit:
     alike: int
 
 
-@dataclass(frozen=True, slots=True)
-class SearchPages:
+class SearchPages(msgspec.Struct, frozen=True):
     """`/owner/search`, and that of every other viewpoint."""
 
     viewpoints: Viewpoints

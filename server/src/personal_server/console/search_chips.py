@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import date, timedelta
 from time import monotonic
 from urllib.parse import urlencode
+
+import msgspec
 
 from pdpp_kernel.errors import PersonalServerError
 from pdpp_kernel.texts import Text, message
@@ -32,8 +33,7 @@ Order = tuple[str, str]
 """The connection and the stream of a hit."""
 
 
-@dataclass(frozen=True, slots=True)
-class Chip:
+class Chip(msgspec.Struct, frozen=True):
     """Something to narrow a search to, or `chosen`; `link` does it, or takes it back.
 
     Shapes: `count` is how many hits it has, `None` where that is not counted.
@@ -45,8 +45,7 @@ class Chip:
     count: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class FoundPlaces:
+class FoundPlaces(msgspec.Struct, frozen=True):
     """Where hits are.  Shapes: `is_all` says that all hits are counted, not those of a page."""
 
     counts: Mapping[Order, int]

@@ -7,9 +7,10 @@ own carries the form secret.  Source: docs/contract/authorization-server.md 13.
 from __future__ import annotations
 
 import secrets
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from urllib.parse import quote, unquote
 
+import msgspec
 from starlette.responses import Response
 
 from pdpp_kernel.errors import NotFound, SignInFailed
@@ -57,8 +58,7 @@ def _code_of(visit: PageRequest, destination: str) -> str | None:
     return comparison_code(destination) if is_placed and is_asked(destination) else None
 
 
-@dataclass(frozen=True, slots=True)
-class SignInPages:
+class SignInPages(msgspec.Struct, frozen=True):
     """The pages of 13.1 and the sign-ins of 13.5."""
 
     sign_in: OwnerSignIn

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from pdpp_kernel.source_declaration import (
     Adaptation,
@@ -25,8 +26,7 @@ STATUS_WORDS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class StreamCount:
+class StreamCount(msgspec.Struct, frozen=True):
     """One stream of a connection."""
 
     name: str
@@ -34,8 +34,7 @@ class StreamCount:
     count: int
 
 
-@dataclass(frozen=True, slots=True)
-class AccountView:
+class AccountView(msgspec.Struct, frozen=True):
     """One account as its page shows it, and what of its declaration was adapted or is ignored."""
 
     connection: Connection

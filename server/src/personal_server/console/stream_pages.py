@@ -8,8 +8,9 @@ Source: docs/contract/authorization-server.md 13.5.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+import msgspec
 from starlette.responses import Response
 
 from pdpp_kernel.errors import InvalidRequest
@@ -47,16 +48,14 @@ NO_LAYOUT = message("There is no such page of these records.")
 VALUE_CHARS = 60
 
 
-@dataclass(frozen=True, slots=True)
-class ViewCondition:
+class ViewCondition(msgspec.Struct, frozen=True):
     """A condition of a view in words, and the view without it."""
 
     words: Text
     without: str
 
 
-@dataclass(frozen=True, slots=True)
-class StreamPages:
+class StreamPages(msgspec.Struct, frozen=True):
     """The pages of streams below `/owner/records`, for every viewpoint."""
 
     viewpoints: Viewpoints

@@ -9,9 +9,11 @@ like").
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, date
 from zoneinfo import ZoneInfo
+
+import msgspec
 
 from pdpp_kernel.texts import local_moment, moment_of
 from personal_server.console.list_figures import (
@@ -94,8 +96,7 @@ WHOLE = (RecordsLayout.MONTH, RecordsLayout.LINES, RecordsLayout.MAP)
 DRAWN = (*WHOLE, RecordsLayout.PICTURES)
 
 
-@dataclass(frozen=True, slots=True)
-class ShownRecords:
+class ShownRecords(msgspec.Struct, frozen=True):
     """The records of a page as what they are, else as the rows of a table."""
 
     records: Sequence[ListedRecord] = ()
@@ -113,8 +114,7 @@ class ShownRecords:
     columns: Sequence[ShownColumn] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class StreamReading:
+class StreamReading(msgspec.Struct, frozen=True):
     """What of a stream a page reads: a view, as what it is shown, and where a page goes on."""
 
     viewpoint: Viewpoint

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+import msgspec
 
 from pdpp_kernel.texts import Joined, Text, message
 from personal_server.delivery.subscription_states import subscription_list
@@ -21,16 +22,14 @@ STATUSES: Mapping[str, Text] = {
 RECENT_EVENTS = 10
 
 
-@dataclass(frozen=True, slots=True)
-class ToldEvent:
+class ToldEvent(msgspec.Struct, frozen=True):
     """A message on its way, or what became of it."""
 
     at_ns: int
     said: Text
 
 
-@dataclass(frozen=True, slots=True)
-class ToldView:
+class ToldView(msgspec.Struct, frozen=True):
     """A subscription in words, and its newest messages."""
 
     row: SubscriptionRow

@@ -6,9 +6,9 @@ Source: docs/contract/authorization-server.md 13.7.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, cast
 
+import msgspec
 import orjson
 from starlette.responses import Response
 
@@ -60,8 +60,7 @@ UNREAD_ALIKE = message("looks like an export, but has an unusual beginning or na
 """Why files of an upload were not read, by the word of the report."""
 
 
-@dataclass(frozen=True, slots=True)
-class UploadView:
+class UploadView(msgspec.Struct, frozen=True):
     """An upload with its state in words."""
 
     upload: Upload
@@ -85,8 +84,7 @@ class UploadView:
         return self.upload.is_whole and self.upload.state in waits
 
 
-@dataclass(frozen=True, slots=True)
-class UploadParts:
+class UploadParts(msgspec.Struct, frozen=True):
     """What these pages stand on.
 
     Shapes: `folders` are those of this machine that imports may come from, none over a network.
@@ -103,8 +101,7 @@ class UploadParts:
         return self.uploads.quota_bytes > 0 or bool(self.folders.folders)
 
 
-@dataclass(frozen=True, slots=True)
-class FolderView:
+class FolderView(msgspec.Struct, frozen=True):
     """One of the folders, with what lies there or why that is not known."""
 
     number: int
@@ -112,7 +109,7 @@ class FolderView:
     listing: FolderListing | None = None
     problem: str | None = None
     next_step: str | None = None
-    kinds: Mapping[str, str] = field(default_factory=dict[str, str])
+    kinds: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
 
     @property
     def above(self) -> str | None:
@@ -121,8 +118,7 @@ class FolderView:
         return path.rpartition("/")[0] if path else None
 
 
-@dataclass(frozen=True, slots=True)
-class UploadPages:
+class UploadPages(msgspec.Struct, frozen=True):
     """`/owner/uploads`: the list, one of them, and what their buttons do."""
 
     parts: UploadParts

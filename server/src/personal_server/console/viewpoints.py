@@ -11,6 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from urllib.parse import quote
 
+import msgspec
+
 from pdpp_kernel.errors import NotFound
 from pdpp_kernel.record import key_segment
 from pdpp_kernel.texts import Text, message
@@ -59,8 +61,7 @@ class Viewpoint:
     is_asked: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Viewpoints:
+class Viewpoints(msgspec.Struct, frozen=True):
     """Every viewpoint that a signed-in owner can take."""
 
     owner: OwnerReads

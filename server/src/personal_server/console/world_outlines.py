@@ -53,8 +53,7 @@ class MapFrame:
         return max(0.2, cos(radians((self.north + self.south) / 2)))
 
 
-@dataclass(frozen=True, slots=True)
-class WorldOutlines:
+class WorldOutlines(msgspec.Struct, frozen=True):
     """Lines of points, in degrees east and north."""
 
     lands: tuple[tuple[Corner, ...], ...]

@@ -21,6 +21,7 @@ from urllib.parse import SplitResult, urlsplit
 import anyio
 import anyio.to_thread
 import httpx2
+import msgspec
 
 from pdpp_kernel.errors import InvalidCallback
 from personal_server.web.guarded_fetch import pinned
@@ -47,8 +48,7 @@ class UnsafeAddress(Exception):
     """The name leads to an address that may not be called."""
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(msgspec.Struct, frozen=True):
     """What a receiver said: no more than `ANSWER_BYTES` of it."""
 
     status: int

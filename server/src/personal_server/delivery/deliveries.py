@@ -81,8 +81,7 @@ class DeliveryOutcome(StrEnum):
     NOT_MADE = "not_made"
 
 
-@dataclass(frozen=True, slots=True)
-class Attempt:
+class Attempt(msgspec.Struct, frozen=True):
     """An attempt that was made: how it went, and how long a receiver asked to be left alone."""
 
     event: EventRow

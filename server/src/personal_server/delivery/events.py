@@ -9,8 +9,8 @@ Source: docs/contract/resource-server.md 15.2.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
+import msgspec
 import orjson
 
 from pdpp_kernel.errors import PersonalServerError
@@ -71,8 +71,7 @@ _SENT_WHILE = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Letter:
+class Letter(msgspec.Struct, frozen=True):
     """An event that may be sent now: where to, what it says, and what signs it."""
 
     event: EventRow
@@ -81,8 +80,7 @@ class Letter:
     secrets: tuple[bytes, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(msgspec.Struct, frozen=True):
     """What a look at one subscription came to: up to which change, and where something changed."""
 
     row: SubscriptionRow
@@ -90,8 +88,7 @@ class Found:
     places: tuple[tuple[str, str], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Events:
+class Events(msgspec.Struct, frozen=True):
     """What is to be told to whom, from what the store says has changed."""
 
     ports: ReadPorts

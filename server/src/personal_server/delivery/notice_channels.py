@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from urllib.parse import urlsplit
 
+import msgspec
 from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
 
 from pdpp_kernel.errors import InvalidRequest, InvalidState, NotFound
@@ -48,8 +49,7 @@ class ChannelKind(StrEnum):
     PUSH = "push"
 
 
-@dataclass(frozen=True, slots=True)
-class NewChannel:
+class NewChannel(msgspec.Struct, frozen=True):
     """A channel to add.  Shapes: `secret` is in clear, and sealed when it is kept."""
 
     kind: ChannelKind

@@ -10,12 +10,12 @@ from __future__ import annotations
 import html
 import shutil
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 import anyio
 import anyio.to_thread
 import httpx2
+import msgspec
 import orjson
 from cryptography.hazmat.primitives.asymmetric import ec
 
@@ -50,8 +50,7 @@ def desktop_program(named: Path | None) -> str | None:
     return shutil.which(str(named) if named else PROGRAM)
 
 
-@dataclass(frozen=True, slots=True)
-class DesktopSender:
+class DesktopSender(msgspec.Struct, frozen=True):
     """Runs the program with a title and a text.
 
     Shapes: `named` is the program of the settings; `environment` what it sees; `origin` is this
@@ -89,8 +88,7 @@ def no_option(text: str) -> str:
     return f" {text}" if text.startswith("-") else text
 
 
-@dataclass(frozen=True, slots=True)
-class WebhookSender:
+class WebhookSender(msgspec.Struct, frozen=True):
     """Calls the URL with an event, signed as events of apps are.  `origin` is this server's."""
 
     callbacks: Callbacks
@@ -127,8 +125,7 @@ class WebhookSender:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class PushSender:
+class PushSender(msgspec.Struct, frozen=True):
     """Sends to the push service of a browser what only that browser can read.
 
     Shapes: `push_key` is the key that browsers know this server by; `contact` an address of the

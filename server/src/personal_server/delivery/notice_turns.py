@@ -16,6 +16,7 @@ from zoneinfo import ZoneInfo
 
 import anyio
 import anyio.to_thread
+import msgspec
 
 from pdpp_kernel.errors import StorageUnavailable
 from pdpp_kernel.texts import Text
@@ -56,8 +57,7 @@ TEST = "test"
 _log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class NoticeMessage:
+class NoticeMessage(msgspec.Struct, frozen=True):
     """A notice as a channel is sent it, in the owner's language and zone.
 
     Shapes: `kind` is a kind of notice, or `test`; `page` is the path of the page where its owner
@@ -81,8 +81,7 @@ class NoticeSender(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class ChannelTurn:
+class ChannelTurn(msgspec.Struct, frozen=True):
     """What a channel is to be sent now: a test, and notices."""
 
     channel: NoticeChannelRow
@@ -90,8 +89,7 @@ class ChannelTurn:
     notices: tuple[Notice, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _Look:
+class _Look(msgspec.Struct, frozen=True):
     """What a look found to stand, and what stood in the store when it began.
 
     Another process may have looked meanwhile: what that began is not over by this look, and what
@@ -102,8 +100,7 @@ class _Look:
     before: frozenset[tuple[str, str]]
 
 
-@dataclass(frozen=True, slots=True)
-class _Plan:
+class _Plan(msgspec.Struct, frozen=True):
     """What a look comes to: rows that begin, change and end, and what is to be sent."""
 
     begun: tuple[StandingNotice, ...]

@@ -11,8 +11,8 @@ import hashlib
 import hmac
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 
+import msgspec
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESSIV
 from cryptography.hazmat.primitives.hashes import SHA512
@@ -50,8 +50,7 @@ def signed_headers(
     }
 
 
-@dataclass(frozen=True, slots=True)
-class SecretBox:
+class SecretBox(msgspec.Struct, frozen=True):
     """Seals secrets with the newest key of the server; older keys still open what they sealed."""
 
     keys: Callable[[], Sequence[SealingKey]]

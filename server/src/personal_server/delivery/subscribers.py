@@ -9,8 +9,9 @@ Source: docs/contract/resource-server.md 15, 15.1.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
+
+import msgspec
 
 from pdpp_kernel.errors import (
     EventsNotGranted,
@@ -66,8 +67,7 @@ MOST_CHALLENGES: Final = 5
 OLD_SECRET_NS: Final = DAY_NANOSECONDS
 
 
-@dataclass(frozen=True, slots=True)
-class Changes:
+class Changes(msgspec.Struct, frozen=True):
     """What is to be changed of a subscription; `None` stays."""
 
     enabled: bool | None = None
@@ -76,16 +76,14 @@ class Changes:
     rotate_secret: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class SubscriptionView:
+class SubscriptionView(msgspec.Struct, frozen=True):
     """A subscription for whoever may see it; `secret` only when it was just made."""
 
     row: SubscriptionRow
     secret: bytes | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Subscriptions:
+class Subscriptions(msgspec.Struct, frozen=True):
     """The subscriptions of one owner's records, for those who ask to be told.
 
     Shapes: `horizon` gives the number of the newest change.

@@ -5,7 +5,7 @@ Source: docs/contract/resource-server.md 15.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 from pdpp_kernel.errors import NotFound
 from personal_server.domain.authority import ReadableSource, ReadAuthority, TokenKind
@@ -18,8 +18,7 @@ from personal_server.storage.ports.authorization_store import AuthorizationReade
 from personal_server.storage.tables import ColumnCondition
 
 
-@dataclass(frozen=True, slots=True)
-class Filters:
+class Filters(msgspec.Struct, frozen=True):
     """What a subscription is narrowed to; empty is all that its access reads."""
 
     streams: tuple[str, ...] = ()

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import binascii
 from base64 import urlsafe_b64decode
-from dataclasses import dataclass
 from urllib.parse import urlsplit
 
+import msgspec
 import orjson
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -32,8 +32,7 @@ _CURVE = ec.SECP256R1()
 _ORDER = 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551
 
 
-@dataclass(frozen=True, slots=True)
-class BrowserKeys:
+class BrowserKeys(msgspec.Struct, frozen=True):
     """What a browser gave with its subscription: its public point, and a secret shared with us."""
 
     point: bytes

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Literal
 
+import msgspec
+
 from pdpp_kernel.criteria import Condition
 from pdpp_kernel.declaration import Stream
 from pdpp_kernel.errors import GrantInvalid
@@ -106,8 +108,7 @@ class ReadableSource:
         object.__setattr__(self, "cursor_field", cursor if cursor in self.fields else None)
 
 
-@dataclass(frozen=True, slots=True)
-class Unavailable:
+class Unavailable(msgspec.Struct, frozen=True):
     """A granted connection that cannot be read now, and why."""
 
     connection_id: str
@@ -123,8 +124,7 @@ class Unavailable:
         return "reapprove" if self.reason.startswith("grant_") else "choose_another"
 
 
-@dataclass(frozen=True, slots=True)
-class Access:
+class Access(msgspec.Struct, frozen=True):
     """The terms that a client is told about its own access (schema `bearer`)."""
 
     expires_at: str | None
@@ -133,8 +133,7 @@ class Access:
     purpose_description: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ReadingBudget:
+class ReadingBudget(msgspec.Struct, frozen=True):
     """What the owner lets a grant or package read on a UTC day; `None` is no bound."""
 
     requests: int | None = None

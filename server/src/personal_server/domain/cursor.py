@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol, cast
 
@@ -63,8 +62,7 @@ class Sealer(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class CursorPlace:
+class CursorPlace(msgspec.Struct, frozen=True):
     """The content of a token.
 
     Shapes: `request` and `sources` are digests of what the token is bound to, in hexadecimal;

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Literal
 from urllib.parse import parse_qsl, unquote, urlsplit
 
+import msgspec
 import orjson
 
 from personal_server.domain.authority import ReadableSource
@@ -25,8 +26,7 @@ SERVED: Outcome = "served"
 DENIED: Outcome = "denied"
 
 
-@dataclass(frozen=True, slots=True)
-class Disclosed:
+class Disclosed(msgspec.Struct, frozen=True):
     """One source that contributed to an answer.
 
     Shapes: `fields` are the names disclosed (or used, for counts and aggregates, whose

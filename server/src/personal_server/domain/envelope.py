@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
@@ -56,8 +55,7 @@ class UnavailableConnection(WireObject, kw_only=True):
     next_step: Literal["reapprove", "choose_another"]
 
 
-@dataclass(frozen=True, slots=True)
-class ReadResult:
+class ReadResult(msgspec.Struct, frozen=True):
     """What an operation hands to the surface: rendered data and what is said about it.
 
     Shapes: `data` is a list of wire items for lists, the members of a single object otherwise;
@@ -71,7 +69,7 @@ class ReadResult:
     next_changes_since: str | None = None
     count: Counted | None = None
     warnings: Sequence[Warning] = ()
-    meta: Mapping[str, object] = field(default_factory=dict[str, object])
+    meta: Mapping[str, object] = msgspec.field(default_factory=dict[str, object])
     disclosed: Sequence[Disclosed] = ()
     leaves_at: float | None = None
 

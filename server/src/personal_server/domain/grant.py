@@ -35,8 +35,7 @@ Texts = Annotated[list[Text], msgspec.Meta(min_length=1)]
 LimitValue = str | int | bool
 
 
-@dataclass(frozen=True, slots=True)
-class ContentLimit:
+class ContentLimit(msgspec.Struct, frozen=True):
     """Only records whose field has one of these values."""
 
     field: str

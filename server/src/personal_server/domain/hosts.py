@@ -9,17 +9,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from datetime import date
 from types import MappingProxyType
 from typing import cast
+
+import msgspec
 
 DOCUMENT_DAYS = 180
 """How long a document counts that was not fetched since."""
 
 
-@dataclass(frozen=True, slots=True)
-class HostConnection:
+class HostConnection(msgspec.Struct, frozen=True):
     """How one host is connected: its name, what to do, the text to paste, and what comes next."""
 
     host: str
@@ -79,8 +79,7 @@ def host_connections(origin: str, name: str = "personal-data") -> tuple[HostConn
     )
 
 
-@dataclass(frozen=True, slots=True)
-class PublishedDocument:
+class PublishedDocument(msgspec.Struct, frozen=True):
     """The client metadata document of a host, as it was published on a day."""
 
     published_on: date

@@ -10,6 +10,7 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import msgspec
 import orjson
 
 GENESIS = bytes(32)
@@ -38,8 +39,7 @@ class LogHead:
         return "\n".join(map(str, parts)).encode()
 
 
-@dataclass(frozen=True, slots=True)
-class LogLine:
+class LogLine(msgspec.Struct, frozen=True):
     """A line as it is stored: its number, its link (`None` before there was a chain), the rest."""
 
     number: int

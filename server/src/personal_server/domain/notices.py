@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from zoneinfo import ZoneInfo
 
+import msgspec
+
 from pdpp_kernel.texts import moment_of
 from pdpp_kernel.values import DAY_NANOSECONDS, NANOSECONDS
 from personal_server.domain.hidden_characters import shown
@@ -52,8 +54,7 @@ class NamedFact:
     at_ns: int
 
 
-@dataclass(frozen=True, slots=True)
-class BackupFacts:
+class BackupFacts(msgspec.Struct, frozen=True):
     """How backups stand.
 
     Shapes: `every_ns` is `None` where none is scheduled, `made_at_ns` where none was made.
@@ -64,8 +65,7 @@ class BackupFacts:
     failing_since_ns: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class AccessFact:
+class AccessFact(msgspec.Struct, frozen=True):
     """An access that lasts, and when it was given and ends."""
 
     about: str
@@ -74,8 +74,7 @@ class AccessFact:
     ends_at_ns: int
 
 
-@dataclass(frozen=True, slots=True)
-class AccountFact:
+class AccountFact(msgspec.Struct, frozen=True):
     """An account that no feed fills: the time of its newest record, and of its last import."""
 
     about: str
@@ -113,8 +112,7 @@ class Cause:
         return self.kind, self.about
 
 
-@dataclass(frozen=True, slots=True)
-class KindRule:
+class KindRule(msgspec.Struct, frozen=True):
     """A row of the table of kinds.
 
     Shapes: `causes` are those that stand by the facts of a moment; a cause is told once it stood
@@ -212,8 +210,7 @@ def causes(facts: OwnerFacts, now_ns: int) -> tuple[Cause, ...]:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class QuietHours:
+class QuietHours(msgspec.Struct, frozen=True):
     """Hours of the owner's day in which nothing is told, in minutes since midnight."""
 
     from_minute: int
@@ -242,8 +239,7 @@ class StandingNotice:
     told: Mapping[str, int] = field(default_factory=dict[str, int])
 
 
-@dataclass(frozen=True, slots=True)
-class Notice:
+class Notice(msgspec.Struct, frozen=True):
     """What a channel is told at once: all causes of a kind that it was not told of yet."""
 
     kind: NoticeKind

@@ -13,6 +13,8 @@ from dataclasses import dataclass, fields
 from operator import add, attrgetter
 from urllib.parse import parse_qsl, urlsplit
 
+import msgspec
+
 from personal_server.domain.disclosure import DENIED, SERVED, DisclosureEntry
 from personal_server.domain.search_words import parse_words
 
@@ -87,8 +89,7 @@ SKETCH_BYTES = 12_000
 _PROBES = 7
 
 
-@dataclass(frozen=True, slots=True)
-class WordSketch:
+class WordSketch(msgspec.Struct, frozen=True):
     """Which words were seen, as far as a salted filter tells."""
 
     salt: bytes

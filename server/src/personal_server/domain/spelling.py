@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
+
+import msgspec
 
 from personal_server.domain.language_names import OTHER_FAMILY
 from personal_server.domain.search_words import tokens
@@ -50,8 +51,7 @@ _VOWELS = frozenset("aeiouαειουηωаеиоуыэюя")
 _PLAIN = {"ø": "o", "ł": "l", "đ": "d", "ð": "d", "þ": "t", "ı": "i", "æ": "a", "œ": "o"}
 
 
-@dataclass(frozen=True, slots=True)
-class Spellings:
+class Spellings(msgspec.Struct, frozen=True):
     """Near words that occur, the likeliest first; `is_clear`: nothing else can be meant.
 
     `is_slip`: the likeliest has no letter that a finger does not leave out, double or swap.

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
 
+import msgspec
+
 from pdpp_kernel.declaration import Stream
 from pdpp_kernel.record import JsonObject
 
@@ -47,8 +49,7 @@ class RunStatus(StrEnum):
     CANCELLED = "cancelled"
 
 
-@dataclass(frozen=True, slots=True)
-class CollectionRun:
+class CollectionRun(msgspec.Struct, frozen=True):
     """The latest word about one collection run of a connection."""
 
     run_id: str
@@ -56,8 +57,7 @@ class CollectionRun:
     at_ns: int
 
 
-@dataclass(frozen=True, slots=True)
-class Collection:
+class Collection(msgspec.Struct, frozen=True):
     """What freshness is made of: the newest run, and the end of the last successful one."""
 
     last_run: CollectionRun | None = None
@@ -81,8 +81,7 @@ class WriteOutcome(StrEnum):
     CONFLICT = "conflict"
 
 
-@dataclass(frozen=True, slots=True)
-class Rejection:
+class Rejection(msgspec.Struct, frozen=True):
     """The receipt of a refused line: codes and a pointer, never content."""
 
     receipt_id: str
@@ -93,8 +92,7 @@ class Rejection:
     at_ns: int
 
 
-@dataclass(frozen=True, slots=True)
-class Batch:
+class Batch(msgspec.Struct, frozen=True):
     """The lines of one ingest call, committed together and in order.
 
     Shapes: `writes` may be lazy and is consumed once, before the write transaction begins;
@@ -108,8 +106,7 @@ class Batch:
     receipts: Callable[[Sequence[WriteOutcome]], Sequence[Rejection]] = lambda _: ()
 
 
-@dataclass(frozen=True, slots=True)
-class StreamState:
+class StreamState(msgspec.Struct, frozen=True):
     """Collector bookmarks of one connection: JSON values by stream."""
 
     state: Mapping[str, object]
@@ -125,8 +122,7 @@ class ThreadMark:
     thread: str
 
 
-@dataclass(frozen=True, slots=True)
-class BlobUpload:
+class BlobUpload(msgspec.Struct, frozen=True):
     """Bytes that a connection has handed in; `blob_id` is `blob_sha256_<hex>`."""
 
     blob_id: str
@@ -169,8 +165,7 @@ class ClockNote:
     steady_ns: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class StoreCounts:
+class StoreCounts(msgspec.Struct, frozen=True):
     """Everything in a store, counted; `streams` are (connection, stream, records)."""
 
     epoch: str
@@ -216,8 +211,7 @@ class BackupSchedule:
     recipient: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Rebuild:
+class Rebuild(msgspec.Struct, frozen=True):
     """A stream whose records are being stored another way: so many are, of so many."""
 
     connection_id: str
@@ -235,8 +229,7 @@ class WaitingRecord:
     texts: Mapping[str, str] = field(repr=False)
 
 
-@dataclass(frozen=True, slots=True)
-class Unembedded:
+class Unembedded(msgspec.Struct, frozen=True):
     """The next records to embed, and how far their source is done with when they are."""
 
     tables: int
@@ -245,8 +238,7 @@ class Unembedded:
     records: tuple[WaitingRecord, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class EmbeddingProgress:
+class EmbeddingProgress(msgspec.Struct, frozen=True):
     """A stream whose texts are embedded, in these fields alike: of so many records so many wait."""
 
     connection_id: str

@@ -8,7 +8,9 @@ Source: docs/contract/resource-server.md 4.2.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+
+import msgspec
 
 from pdpp_kernel import persons
 from pdpp_kernel.criteria import Condition
@@ -80,8 +82,7 @@ def read_authority(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Built:
+class _Built(msgspec.Struct, frozen=True):
     """What the member grants came to so far: per (connection, stream) the latest issued wins."""
 
     readable: dict[tuple[str, str], tuple[tuple[str, str], ReadableSource]]
@@ -166,8 +167,7 @@ def _add_member(
         built.unavailable[entry] = None
 
 
-@dataclass(frozen=True, slots=True)
-class _NamedStream:
+class _NamedStream(msgspec.Struct, frozen=True):
     """A stream grant with its lists as sets, made once for all its connections."""
 
     stream: StreamGrant

@@ -6,8 +6,9 @@ Rule: only `authorize` makes one; the plans that follow from one are made here, 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Generic, TypeVar
+
+import msgspec
 
 from pdpp_kernel.aggregations import Metric
 from pdpp_kernel.criteria import Condition, Grouping, Order
@@ -38,8 +39,7 @@ Shown = Mapping[str, tuple[str, ...]]
 MOST_UNITS = 10_000
 
 
-@dataclass(frozen=True, slots=True)
-class AuthorizedRead(Generic[P_co]):
+class AuthorizedRead(msgspec.Struct, Generic[P_co], frozen=True):
     """A read that may happen.  Only `authorize` makes one; the store gets its `plan` alone.
 
     Shapes: `sources` is what the request selected of the authority's sources, in source order;
@@ -50,7 +50,7 @@ class AuthorizedRead(Generic[P_co]):
     sources: tuple[ReadableSource, ...]
     plan: P_co
     warnings: tuple[Warning, ...] = ()
-    shown: Shown = field(default_factory=dict[str, tuple[str, ...]])
+    shown: Shown = msgspec.field(default_factory=dict[str, tuple[str, ...]])
     expansions: tuple[AllowedExpansion, ...] = ()
     asked: tuple[object, ...] = ()
 

@@ -8,7 +8,6 @@ Source: docs/contract/resource-server.md 6.3.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import msgspec
 
@@ -111,8 +110,7 @@ class ExpandCapability(WireObject, kw_only=True):
     reason: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class FieldCapabilities:
+class FieldCapabilities(msgspec.Struct, frozen=True):
     """Everything that may be done with one declared field."""
 
     declared: Property

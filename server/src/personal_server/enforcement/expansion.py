@@ -8,7 +8,8 @@ Source: docs/contract/resource-server.md 6.3, 7.5, 7.7.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+
+import msgspec
 
 from pdpp_kernel.declaration import Cardinality, Expansion
 from pdpp_kernel.errors import FieldNotGranted, GrantStreamNotAllowed, InvalidExpand
@@ -25,8 +26,7 @@ FIELD_NOT_GRANTED = "field_not_granted"
 Sources = tuple[ReadableSource, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class AllowedExpansion:
+class AllowedExpansion(msgspec.Struct, frozen=True):
     """One relation that this read follows.
 
     Shapes: `children` maps a parent's connection to the source its children are read through;
@@ -48,8 +48,7 @@ class AllowedExpansion:
         return self.declared.relationship.cardinality is Cardinality.HAS_MANY
 
 
-@dataclass(frozen=True, slots=True)
-class Reach:
+class Reach(msgspec.Struct, frozen=True):
     """How a source may follow a relation: through `child`, or not, for a `reason`."""
 
     child: ReadableSource | None

@@ -6,14 +6,14 @@ Source: docs/contract/resource-server.md 7.2.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+import msgspec
 
 # Values of all conditions together.
 MAX_FILTER_VALUES = 100
 
 
-@dataclass(frozen=True, slots=True)
-class FilterText:
+class FilterText(msgspec.Struct, frozen=True):
     """One condition as written: `filter[field]=text` or `filter[field][operator]=text`.
 
     Shapes: `further` are the other texts of an operator that was sent several times.

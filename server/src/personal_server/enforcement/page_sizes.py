@@ -9,7 +9,6 @@ Source: docs/contract/resource-server.md 7.2, 7.8.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 import msgspec
 import orjson
@@ -42,8 +41,7 @@ PLACE, TAKEN_AT = 0, 1
 """What a record says beside its data, as keys that no member of it has."""
 
 
-@dataclass(frozen=True, slots=True)
-class Said:
+class Said(msgspec.Struct, frozen=True):
     """One thing a record says.
 
     Shapes: value is its JSON, None where it is too long to be said once for all records.
@@ -55,14 +53,13 @@ class Said:
     as_json: int
 
 
-@dataclass(slots=True)
-class PageCount:
+class PageCount(msgspec.Struct):
     """What the items of a page count as a table, which says each name once, and as JSON."""
 
     items: int = 0
     in_table: int = 0
     as_json: int = 0
-    alike: dict[str | int, Said] = field(default_factory=dict[str | int, Said])
+    alike: dict[str | int, Said] = msgspec.field(default_factory=dict[str | int, Said])
 
     def add(self, own_chars: int, members: Mapping[str | int, Said]) -> None:
         """Count one more item: characters of its own, and what it may say as the others do."""

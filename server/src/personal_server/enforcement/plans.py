@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+import msgspec
+
 from pdpp_kernel.aggregations import Metric
 from pdpp_kernel.criteria import Condition, Grouping, GroupOrder, Order, WordQuery
 from pdpp_kernel.values import ValueKind
@@ -53,24 +55,21 @@ class TimelinePlan:
     words: WordQuery | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class RecordPlan:
+class RecordPlan(msgspec.Struct, frozen=True):
     """The visible rows with this key: at most one per scope, by connection."""
 
     scopes: tuple[Scope, ...]
     key: str
 
 
-@dataclass(frozen=True, slots=True)
-class KeysPlan:
+class KeysPlan(msgspec.Struct, frozen=True):
     """The visible rows of one source with these keys."""
 
     scope: Scope
     keys: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class ChildrenPlan:
+class ChildrenPlan(msgspec.Struct, frozen=True):
     """Children of several parents on one connection: the rows whose `foreign_key` equals a key.
 
     Children of each parent come in `order` (ascending), at most `limit_each`, and whether more
@@ -84,8 +83,7 @@ class ChildrenPlan:
     limit_each: int
 
 
-@dataclass(frozen=True, slots=True)
-class NeighboursPlan:
+class NeighboursPlan(msgspec.Struct, frozen=True):
     """The visible rows right before and right after a position, of those that meet a condition.
 
     `order` is ascending, by a field; rows without a value of it take no part.
@@ -111,8 +109,7 @@ class BesidePlan:
     keys: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class FieldWindowPlan:
+class FieldWindowPlan(msgspec.Struct, frozen=True):
     """A bounded part of one string field, in code points; the store cuts it.
 
     Either `offset_chars`/`limit_chars`, or `match` (centred on the first match of `match`:
@@ -246,8 +243,7 @@ class ChangesPlan:
     conditions: tuple[Condition, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class BlobPlan:
+class BlobPlan(msgspec.Struct, frozen=True):
     """Who may hand out a blob: scopes whose granted blob fields may reference `blob_id`."""
 
     scopes: tuple[Scope, ...]

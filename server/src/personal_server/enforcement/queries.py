@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+import msgspec
+
 from pdpp_kernel.criteria import HitOrder
 from pdpp_kernel.values import DAY_NANOSECONDS
 from personal_server.enforcement.filter_texts import FilterText
@@ -41,8 +43,7 @@ class FieldSelection:
     view: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Expand:
+class Expand(msgspec.Struct, frozen=True):
     """`expand` and `expand_limit[relation]`."""
 
     names: tuple[str, ...] = ()
@@ -62,8 +63,7 @@ class PageSize:
     member_chars: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Times:
+class Times(msgspec.Struct, frozen=True):
     """`since` (inclusive) and `until` (exclusive), UTC nanoseconds; `None` is no bound.
 
     Shapes: the days that they mean for what is dated by days; of UTC where nothing is said.
@@ -88,8 +88,7 @@ class Times:
 ALWAYS = Times()
 
 
-@dataclass(frozen=True, slots=True)
-class RecordsQuery:
+class RecordsQuery(msgspec.Struct, frozen=True):
     """A record list.  Source: docs/contract/resource-server.md 7.1."""
 
     stream: str
@@ -137,8 +136,7 @@ class ChangesQuery:
     time_zone: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class RecordQuery:
+class RecordQuery(msgspec.Struct, frozen=True):
     """One record.  Source: docs/contract/resource-server.md 9.1."""
 
     stream: str
@@ -149,8 +147,7 @@ class RecordQuery:
     time_zone: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class FieldWindowQuery:
+class FieldWindowQuery(msgspec.Struct, frozen=True):
     """A stretch of one field.  `None` where the caller said nothing.
 
     Source: docs/contract/resource-server.md 9.2.
@@ -215,8 +212,7 @@ class SearchQuery:
     time_zone: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class SchemaQuery:
+class SchemaQuery(msgspec.Struct, frozen=True):
     """A schema.  `detail` is `full` when one full body was asked for.
 
     Source: docs/contract/resource-server.md 6.2.
@@ -228,16 +224,14 @@ class SchemaQuery:
     selectors: Selectors = Selectors()
 
 
-@dataclass(frozen=True, slots=True)
-class StreamQuery:
+class StreamQuery(msgspec.Struct, frozen=True):
     """The metadata of one stream.  Source: docs/contract/resource-server.md 6.5."""
 
     stream: str
     selectors: Selectors = Selectors()
 
 
-@dataclass(frozen=True, slots=True)
-class BlobQuery:
+class BlobQuery(msgspec.Struct, frozen=True):
     """The bytes behind a blob reference.  Source: docs/contract/resource-server.md 12.1."""
 
     blob_id: str

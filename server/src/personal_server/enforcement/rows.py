@@ -8,6 +8,8 @@ from decimal import Decimal
 from enum import StrEnum
 from typing import NamedTuple
 
+import msgspec
+
 from pdpp_kernel.record import StoredRecord, TombstoneRow
 from pdpp_kernel.values import Comparable
 
@@ -48,8 +50,7 @@ class RowPage:
     end: Position | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(msgspec.Struct, frozen=True):
     """`earliest` and `latest` are stored values, `None` without any."""
 
     total: int
@@ -57,24 +58,21 @@ class Span:
     latest: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Summary:
+class Summary(msgspec.Struct, frozen=True):
     """`last_emitted_at_ns`: newest `emitted_at` of a granted field among visible records."""
 
     record_count: int
     last_emitted_at_ns: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class Children:
+class Children(msgspec.Struct, frozen=True):
     """The children of one parent value."""
 
     rows: tuple[StoredRecord, ...]
     more: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Neighbours:
+class Neighbours(msgspec.Struct, frozen=True):
     """The rows beside a position, `None` where there is none."""
 
     before: StoredRecord | None = None
@@ -95,8 +93,7 @@ class WindowOutcome(StrEnum):
     NO_MATCH = "no_match"
 
 
-@dataclass(frozen=True, slots=True)
-class FieldWindow:
+class FieldWindow(msgspec.Struct, frozen=True):
     """One window: `text` = value[start:start+len(text)]; `digest`: sha256 hex of the value."""
 
     connection_id: str
@@ -169,8 +166,7 @@ class NearRecord(NamedTuple):
     end_chars: int
 
 
-@dataclass(frozen=True, slots=True)
-class Nearest:
+class Nearest(msgspec.Struct, frozen=True):
     """The nearest records of all scopes, nearest first, then newer ones (`Candidate`).
 
     `pending` visible records were not embedded yet; `lost` as in `Matches`.
@@ -197,8 +193,7 @@ class Matches:
     pending: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(msgspec.Struct, frozen=True):
     """One item of a feed: a visible record, or the tombstone of one that left."""
 
     sequence: int
@@ -218,8 +213,7 @@ class Feed:
     end: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class BlobReference:
+class BlobReference(msgspec.Struct, frozen=True):
     """The authorizing reference: where it was found and what it says of the bytes."""
 
     connection_id: str

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+import msgspec
+
 from pdpp_kernel.criteria import Condition, Order
 from pdpp_kernel.declaration import Stream
 from personal_server.domain.authority import ReadableSource, TimeConstraint
@@ -43,8 +45,7 @@ class Scope:
         return replace(self, resources=None, only=()) if self.is_picked else self
 
 
-@dataclass(frozen=True, slots=True)
-class TimedScope:
+class TimedScope(msgspec.Struct, frozen=True):
     """A scope on a time line: its time is the field of `order`, its conditions bound it."""
 
     scope: Scope

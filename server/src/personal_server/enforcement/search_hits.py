@@ -8,7 +8,6 @@ Source: docs/contract/resource-server.md 11.4.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Annotated, Literal, NamedTuple
 from urllib.parse import quote
 
@@ -107,8 +106,7 @@ class FoundPassage(NamedTuple):
     end_chars: int
 
 
-@dataclass(frozen=True, slots=True)
-class SoughtHit:
+class SoughtHit(msgspec.Struct, frozen=True):
     """By what a hit was found; `written`: how the caller wrote the words, where it says which;
     `duplicates`: how many others have the same text; `weight`: as in `matches_in`.
     """

@@ -8,8 +8,9 @@ Source: docs/contract/resource-server.md 11.6.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
+
+import msgspec
 
 from pdpp_kernel.criteria import Term, WordQuery
 from pdpp_kernel.record import RecordPlace
@@ -67,8 +68,7 @@ def some_words(
     return SomeWords(tuple(map(word_weight, frequencies)), places)
 
 
-@dataclass(frozen=True, slots=True)
-class AskedMeaning:
+class AskedMeaning(msgspec.Struct, frozen=True):
     """What a query means, as a vector of a model, and whether words are searched for as well."""
 
     vector: bytes

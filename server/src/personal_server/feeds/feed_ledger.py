@@ -8,8 +8,10 @@ Source: docs/contract/feeds.md 5 and 7.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
+
+import msgspec
 
 from pdpp_kernel.values import NANOSECONDS
 from personal_server.feeds.watched_folders import FolderLayout, SeenItem
@@ -48,17 +50,16 @@ class LookTerms:
     retries: bool = False
 
 
-@dataclass(slots=True)
-class Decision:
+class Decision(msgspec.Struct):
     """What a run does with the items that it saw.
 
     Shapes: `taken` are imported; `lines` are written to the ledger as they are, and `forgotten` are
         items that have another name now; `new` and `changed` count what is taken or settles.
     """
 
-    taken: list[SeenItem] = field(default_factory=list[SeenItem])
-    lines: list[FeedItemRow] = field(default_factory=list[FeedItemRow])
-    forgotten: list[str] = field(default_factory=list[str])
+    taken: list[SeenItem] = msgspec.field(default_factory=list[SeenItem])
+    lines: list[FeedItemRow] = msgspec.field(default_factory=list[FeedItemRow])
+    forgotten: list[str] = msgspec.field(default_factory=list[str])
     new: int = 0
     changed: int = 0
     gone: int = 0
@@ -185,8 +186,7 @@ def line_after(item: SeenItem, code: str | None, terms: LookTerms) -> FeedItemRo
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
+class Difference(msgspec.Struct, frozen=True):
     """One item that is not as the ledger says: `new`, `changed`, `gone` … with its code."""
 
     item: str

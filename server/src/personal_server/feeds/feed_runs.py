@@ -12,6 +12,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
+import msgspec
+
 from pdpp_kernel.refused_writes import DISK_FULL, REASON_OF_ERRNO
 from pdpp_kernel.system.open_files import is_being_written
 from personal_server.feeds.feed_ledger import (
@@ -88,8 +90,7 @@ class RunResult:
     connection_ids: set[str] = field(default_factory=set[str])
 
 
-@dataclass(frozen=True, slots=True)
-class FolderRuns:
+class FolderRuns(msgspec.Struct, frozen=True):
     """Runs feeds of folders.
 
     Shapes: `staging` is a folder of the server's own, for the new files of a maildir, each opened

@@ -14,6 +14,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Protocol
 
+import msgspec
+
 from pdpp_kernel.errors import PersonalServerError
 from pdpp_kernel.failures import places_of
 from pdpp_kernel.values import NANOSECONDS
@@ -42,8 +44,7 @@ class FeedWatch(Protocol):
         ...
 
 
-@dataclass(slots=True)
-class _Begun:
+class _Begun(msgspec.Struct):
     """A watch in its thread."""
 
     watch: FeedWatch
@@ -51,7 +52,7 @@ class _Begun:
     renew_ns: int
     thread: threading.Thread | None = None
     code: str = ""
-    is_changed: threading.Event = field(default_factory=threading.Event)
+    is_changed: threading.Event = msgspec.field(default_factory=threading.Event)
 
     @property
     def is_alive(self) -> bool:

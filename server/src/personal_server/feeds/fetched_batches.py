@@ -8,8 +8,10 @@ Source: docs/contract/feeds.md 10 and 12.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
+
+import msgspec
 
 from personal_server.feeds.feed_runs import OWNER_DECIDES, FeedImporter, RunResult
 from personal_server.feeds.import_reports import TOO_SLOW, imported_items
@@ -51,8 +53,7 @@ class FetchTrouble(Exception):
         self.code = code
 
 
-@dataclass(frozen=True, slots=True)
-class FetchedBatches:
+class FetchedBatches(msgspec.Struct, frozen=True):
     """Imports batches of files.
 
     Shapes: `staging` is the folder of the server's own that all of them lie in; the reader of

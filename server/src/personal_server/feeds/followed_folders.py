@@ -7,8 +7,9 @@ Source: docs/contract/feeds.md 5.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Protocol
+
+import msgspec
 
 EMPTIED = "folder_emptied"
 MOST_GONE = 20
@@ -29,8 +30,7 @@ class FollowedRecords(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class FollowedFolder:
+class FollowedFolder(msgspec.Struct, frozen=True):
     """The records of a folder, each as `ACCOUNT/STREAM/KEY`.
 
     Shapes: `kept` are those that the ledger names from now on, with the notes that were not read,

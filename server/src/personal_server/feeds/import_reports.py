@@ -6,25 +6,25 @@ Source: docs/contract/feeds.md 5 and 6.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from personal_server.feeds.feed_ledger import UNFINISHED
 
 INTERRUPTED, TOO_SLOW = "import_interrupted", "import_too_slow"
 
 
-@dataclass(slots=True)
-class ImportedItems:
+class ImportedItems(msgspec.Struct):
     """What became of items.
 
     Shapes: `codes` by item, `None` where nothing was refused; `connection_ids` are the accounts
         that they went into; `trouble` is why nothing is known of any.
     """
 
-    codes: dict[str, str | None] = field(default_factory=dict[str, str | None])
-    connection_ids: set[str] = field(default_factory=set[str])
+    codes: dict[str, str | None] = msgspec.field(default_factory=dict[str, str | None])
+    connection_ids: set[str] = msgspec.field(default_factory=set[str])
     records_new: int = 0
     records_updated: int = 0
     trouble: str | None = None

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
 from importlib import resources
 from types import MappingProxyType
+
+import msgspec
 
 _TABLE = resources.files("personal_server.feeds") / "mail_providers.toml"
 
@@ -25,8 +26,7 @@ class Password(StrEnum):
     NONE = "none"
 
 
-@dataclass(frozen=True, slots=True)
-class MailProvider:
+class MailProvider(msgspec.Struct, frozen=True):
     """A provider.
 
     Shapes: `imap` is a host with TLS at port 993; `caldav`, `carddav` and `jmap` are URLs, the last

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from types import MappingProxyType
 
+import msgspec
 
-@dataclass(frozen=True, slots=True)
-class OAuthProvider:
+
+class OAuthProvider(msgspec.Struct, frozen=True):
     """Where one asks, and for what.
 
     Shapes: `asked` is what an authorization request has beside; `returns_to` is how the provider
@@ -30,7 +30,7 @@ class OAuthProvider:
     imap: str | None = None
     has_secret: bool = False
     returns_to: str = "127.0.0.1"
-    asked: Mapping[str, str] = field(default_factory=dict[str, str])
+    asked: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
 
 
 def oauth_of(imap: str | None) -> str | None:

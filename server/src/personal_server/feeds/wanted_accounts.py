@@ -9,6 +9,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+import msgspec
+
 from personal_server.storage.feed_rows import FeedRow
 
 
@@ -35,8 +37,7 @@ class WantedAccount:
     token: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class SeenFolder:
+class SeenFolder(msgspec.Struct, frozen=True):
     """A folder of a mailbox.
 
     Shapes: `mails` is unknown where the server tells it for one folder at a time only;

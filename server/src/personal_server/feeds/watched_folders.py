@@ -10,9 +10,11 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
+
+import msgspec
 
 from pdpp_kernel.system.open_files import MOST_DEPTH
 from personal_server.domain.hidden_characters import shows_all
@@ -66,16 +68,15 @@ class SeenItem:
     is_unfinished: bool
 
 
-@dataclass(slots=True)
-class FolderLook:
+class FolderLook(msgspec.Struct):
     """One look at a folder.
 
     Shapes: `fresh` are paths of a maildir, below the folder, that came since the time given, and
         `has_more` whether there were more than are listed.
     """
 
-    items: list[SeenItem] = field(default_factory=list[SeenItem])
-    fresh: list[str] = field(default_factory=list[str])
+    items: list[SeenItem] = msgspec.field(default_factory=list[SeenItem])
+    fresh: list[str] = msgspec.field(default_factory=list[str])
     has_more: bool = False
 
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import msgspec
+
 from personal_server.storage.authorization_rows import AuditRow
 from personal_server.storage.ports.authorization_store import AuthorizationWriter
 
@@ -31,8 +33,7 @@ METADATA_CHANGED = "client.metadata_changed"
 """A client says something else of itself; the detail `changed` lists what."""
 
 
-@dataclass(frozen=True, slots=True)
-class Subject:
+class Subject(msgspec.Struct, frozen=True):
     """What an event is about."""
 
     client_id: str | None = None

@@ -11,10 +11,10 @@ from __future__ import annotations
 import hashlib
 import hmac
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+import msgspec
 import orjson
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
@@ -32,8 +32,7 @@ RECEIPT_TYPE = "pdpp-consent-receipt+jws"
 ALGORITHM = "Ed25519"
 
 
-@dataclass(frozen=True, slots=True)
-class ConsentReceipt:
+class ConsentReceipt(msgspec.Struct, frozen=True):
     """A receipt, and what its owner needs to prove what was shown.
 
     Shapes: `signed` is a JWS in compact form; `salt` 16 bytes; `shown` the artifact, canonical.

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
+import msgspec
+
 from pdpp_kernel.errors import NotFound
 from pdpp_kernel.oauth_errors import (
     AccessDenied,
@@ -74,8 +76,7 @@ from personal_server.storage.ports.authorization_store import (
 CODE_NS = 120 * NANOSECONDS
 
 
-@dataclass(frozen=True, slots=True)
-class GrantIds:
+class GrantIds(msgspec.Struct, frozen=True):
     """What was made: one grant, or a package; `grants` in the order of the request."""
 
     grants: tuple[Grant, ...]

@@ -9,9 +9,9 @@ Source: docs/contract/authorization-server.md 11.6; docs/decisions.md C35.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, cast
 
+import msgspec
 import orjson
 
 from pdpp_kernel.errors import NotFound
@@ -35,16 +35,14 @@ CHANGE_NS = 3_600 * NANOSECONDS
 MOST_NAME_CHARS = 80
 
 
-@dataclass(frozen=True, slots=True)
-class AccessChange:
+class AccessChange(msgspec.Struct, frozen=True):
     """What is changed, and all that may be asked of it."""
 
     replaced: Holding
     selections: tuple[Selection, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class GrantChanges:
+class GrantChanges(msgspec.Struct, frozen=True):
     """Begins changes; they are decided like requests."""
 
     store: AuthorizationStore

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+import msgspec
+
 from personal_server.consent import lifecycle
 from personal_server.consent.standing import package_standing
 from personal_server.domain.grant import Grant
@@ -25,8 +27,7 @@ from personal_server.storage.ports.authorization_store import (
 from personal_server.storage.tables import ColumnCondition
 
 
-@dataclass(frozen=True, slots=True)
-class HeldGrant:
+class HeldGrant(msgspec.Struct, frozen=True):
     """One grant and how it stands; `grant` is `None` if its stored form cannot be read."""
 
     grant_id: str

@@ -16,6 +16,7 @@ from ipaddress import ip_address
 from typing import Final, cast
 from urllib.parse import urlsplit
 
+import msgspec
 import orjson
 
 from pdpp_kernel.errors import SignInFailed
@@ -109,8 +110,7 @@ class Challenges:
         return head + seal.digest()[:_MAC_BYTES] + about
 
 
-@dataclass(frozen=True, slots=True)
-class Passkey:
+class Passkey(msgspec.Struct, frozen=True):
     """A passkey as pages show it.  `reference` names it and opens nothing."""
 
     reference: str
@@ -120,8 +120,7 @@ class Passkey:
     last_used_at_ns: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class Passkeys:
+class Passkeys(msgspec.Struct, frozen=True):
     """Registers passkeys and checks what they sign.  `clock` gives UTC nanoseconds."""
 
     store: AuthorizationStore

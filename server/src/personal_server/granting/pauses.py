@@ -9,7 +9,8 @@ Source: docs/contract/authorization-server.md 11.4; docs/decisions.md C35.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+import msgspec
 
 from personal_server.consent import lifecycle
 from personal_server.granting.audit import Acting, Subject, audit
@@ -29,8 +30,7 @@ from personal_server.storage.authorization_rows import (
 from personal_server.storage.ports.authorization_store import AuthorizationWriter
 
 
-@dataclass(frozen=True, slots=True)
-class EndedAccess:
+class EndedAccess(msgspec.Struct, frozen=True):
     """A grant or package that was ended."""
 
     held_id: str

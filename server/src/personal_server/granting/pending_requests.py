@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
+import msgspec
+
 from pdpp_kernel.errors import NotFound, RateLimitExceeded
 from pdpp_kernel.oauth_errors import (
     ApprovalConflict,
@@ -48,8 +50,7 @@ OWNER_DEVICE = "owner_device"
 """The flow in which a device asks to act as the owner."""
 
 
-@dataclass(frozen=True, slots=True)
-class Asking:
+class Asking(msgspec.Struct, frozen=True):
     """Who asks, and on which of our origins."""
 
     client: ClientRow

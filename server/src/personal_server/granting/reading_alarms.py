@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from typing import Literal
 
+import msgspec
+
 from pdpp_kernel.values import DAY_NANOSECONDS, NANOSECONDS
 from personal_server.consent.credentials import ALARM, new_id
 from personal_server.consent.unusual_reading import (
@@ -314,8 +316,7 @@ def dismiss_alarms(writer: AuthorizationWriter, held_id: str, acting: Acting, no
     return len(rows)
 
 
-@dataclass(frozen=True, slots=True)
-class ReadingFigures:
+class ReadingFigures(msgspec.Struct, frozen=True):
     """What a grant or package read, what its owner allows it, and what was unusual."""
 
     today: ReadingCount

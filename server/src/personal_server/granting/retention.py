@@ -10,7 +10,7 @@ Source: docs/contract/authorization-server.md 11.1, 18 (sweep); docs/contract/re
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 from pdpp_kernel.values import DAY_NANOSECONDS
 from personal_server.granting.audit import SERVER, Subject, audit
@@ -48,8 +48,7 @@ SESSION_NS = 7 * DAY_NANOSECONDS
 UNREFERENCED_BLOB_NS = DAY_NANOSECONDS
 
 
-@dataclass(frozen=True, slots=True)
-class Retention:
+class Retention(msgspec.Struct, frozen=True):
     """For how long what is kept.  Units: days; 0 is for ever, of details not at all."""
 
     history_days: int = 180

@@ -8,7 +8,7 @@ Source: docs/contract/authorization-server.md 4.3, 6.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import msgspec
 
@@ -44,8 +44,7 @@ from personal_server.storage.authorization_rows import ClientRow, RequestRow
 from personal_server.storage.catalog import Catalog
 
 
-@dataclass(frozen=True, slots=True)
-class ReviewRequest:
+class ReviewRequest(msgspec.Struct, frozen=True):
     """A request with all that is needed to review it.
 
     `opened_at_ns` is when it was first opened: ends count from there; `replaced` is what a change
@@ -74,8 +73,7 @@ class ReviewRequest:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Review:
+class Review(msgspec.Struct, frozen=True):
     """One state of the consent page.
 
     Shapes: `offers` at their widest, `terms` after the choices; `artifact` and `revision` are

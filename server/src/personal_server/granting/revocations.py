@@ -7,7 +7,7 @@ Source: docs/contract/authorization-server.md 10.2, 10.3, 11.1, 11.2.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 from personal_server.consent.credentials import secret_hash
 from personal_server.consent.selections import SINGLE_USE
@@ -33,8 +33,7 @@ from personal_server.storage.tables import ColumnCondition
 _GIVEN_BACK = "client_disconnected"
 
 
-@dataclass(frozen=True, slots=True)
-class Ended:
+class Ended(msgspec.Struct, frozen=True):
     """What was ended: `kind` is `grant` or `package`.  `revoked_at_ns` is the first end.
 
     `expired` is whether the clock had ended it before; then it stays expired.

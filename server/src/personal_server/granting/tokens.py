@@ -13,6 +13,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from ipaddress import ip_address, ip_network
 
+import msgspec
+
 from pdpp_kernel.oauth_errors import InvalidClient, InvalidGrantCode, InvalidTarget, OAuthRefusal
 from pdpp_kernel.values import DAY_NANOSECONDS, NANOSECONDS
 from personal_server.consent import lifecycle
@@ -63,8 +65,7 @@ NOTICED_REPEATS = 3
 """A family loses an answer once or twice; where it is given again more often, there may be two."""
 
 
-@dataclass(frozen=True, slots=True)
-class Entitlement:
+class Entitlement(msgspec.Struct, frozen=True):
     """What tokens are minted for, bound to the key of `jkt` if there is one.
 
     Shapes: exactly one of grant, package, or kind `owner`.

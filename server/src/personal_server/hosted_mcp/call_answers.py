@@ -8,8 +8,8 @@ Source: docs/contract/mcp-adapter.md 2.2, 2.4.
 from __future__ import annotations
 
 from collections import OrderedDict
-from dataclasses import dataclass
 
+import msgspec
 from starlette.responses import Response
 
 from pdpp_mcp_server.call_messages import ClientSeen, PlainCall, plain_call
@@ -26,8 +26,7 @@ _VERSIONS = frozenset((b"mcp-protocol-version", version.encode()) for version in
 _BEGINNING = b'{"jsonrpc":"2.0","id":'
 
 
-@dataclass(frozen=True, slots=True)
-class AskedCall:
+class AskedCall(msgspec.Struct, frozen=True):
     """A call, and by what the SDK would judge how it was asked."""
 
     call: PlainCall

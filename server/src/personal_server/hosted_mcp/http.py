@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import anyio
+import msgspec
 from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
@@ -89,8 +90,7 @@ def is_allowed_origin(value: str, own: Sequence[str], further: Sequence[str]) ->
     return parts.scheme == "http" and parts.hostname in LOOPBACK_HOSTS and not parts.path
 
 
-@dataclass(frozen=True, slots=True)
-class PlainDoor:
+class PlainDoor(msgspec.Struct, frozen=True):
     """How calls are answered that need nothing of the SDK."""
 
     answers: CallAnswers
@@ -299,8 +299,7 @@ OWNER_MESSAGE = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class ServerBehind:
+class ServerBehind(msgspec.Struct, frozen=True):
     """What is known of the resource server behind: its words, and how its writes are heard of.
 
     Without `changes` no subscriptions are offered.

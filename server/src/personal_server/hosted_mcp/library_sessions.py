@@ -10,12 +10,13 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol
 
 import anyio
 import anyio.to_thread
+import msgspec
 from starlette.types import Receive, Scope, Send
 
 from pdpp_mcp_server.calls import AdapterOptions
@@ -62,19 +63,18 @@ class _Manager(Protocol):
     def run(self) -> Any: ...
 
 
-@dataclass(slots=True)
-class LibrarySessions:
+class LibrarySessions(msgspec.Struct):
     """Lets the SDK answer.
 
     Shapes: `serve` is run once, by the host, for as long as requests come.
     """
 
     declared: SessionsDeclaration
-    _managers: Mapping[str, _Manager] = field(default_factory=dict[str, _Manager])
+    _managers: Mapping[str, _Manager] = msgspec.field(default_factory=dict[str, _Manager])
     _listening: Any = None
-    _lock: anyio.Lock = field(default_factory=anyio.Lock)
-    _made: anyio.Event = field(default_factory=anyio.Event)
-    _entered: anyio.Event = field(default_factory=anyio.Event)
+    _lock: anyio.Lock = msgspec.field(default_factory=anyio.Lock)
+    _made: anyio.Event = msgspec.field(default_factory=anyio.Event)
+    _entered: anyio.Event = msgspec.field(default_factory=anyio.Event)
 
     async def serve(self) -> None:
         """Hold the sessions, until cancelled: the task that enters a manager has to leave it."""

@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import msgspec
 from starlette.responses import Response
@@ -34,8 +33,7 @@ class _Message(msgspec.Struct, forbid_unknown_fields=True):
 _DECODE = msgspec.json.Decoder(_Message).decode
 
 
-@dataclass(frozen=True, slots=True)
-class AskedList:
+class AskedList(msgspec.Struct, frozen=True):
     """A request for a list: its id as it was written, and all else that its answer follows from."""
 
     message_id: bytes

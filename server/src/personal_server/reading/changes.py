@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import cast
 
 import msgspec
@@ -44,8 +44,7 @@ BEGINNING, NOW = "beginning", "now"
 COUNTED_NEWS = 10
 
 
-@dataclass(frozen=True, slots=True)
-class _Feed:
+class _Feed(msgspec.Struct, frozen=True):
     """A feed between two change numbers, and how far it was read; `start` names its beginning."""
 
     since: int | None
@@ -88,8 +87,7 @@ def follow(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class News:
+class News(msgspec.Struct, frozen=True):
     """That a feed has items, for who may be told so and no more.
 
     Shapes: `bookmark` is the `changes_since` of that feed, `count` how many items it has, counted

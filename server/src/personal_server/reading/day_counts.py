@@ -12,9 +12,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, date
 from zoneinfo import ZoneInfo
+
+import msgspec
 
 from pdpp_kernel.declaration import Property
 from pdpp_kernel.operators import Operator
@@ -34,8 +36,7 @@ _EPOCH = date(1970, 1, 1).toordinal()
 _RANGE = {Operator.GTE.value, Operator.LT.value}
 
 
-@dataclass(frozen=True, slots=True)
-class CountedTimes:
+class CountedTimes(msgspec.Struct, frozen=True):
     """Records by day or year.  Shapes: `uncounted` are sources whose times cannot be counted."""
 
     counts: Mapping[int, int]

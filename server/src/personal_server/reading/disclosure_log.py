@@ -12,6 +12,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+import msgspec
+
 from pdpp_kernel.errors import PersonalServerError
 from personal_server.domain.authority import ReadAuthority, TokenKind
 from personal_server.domain.disclosure import (
@@ -56,8 +58,7 @@ class ServedCall:
     asked: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class EntrySecrets:
+class EntrySecrets(msgspec.Struct, frozen=True):
     """What entries need of chance: their ids, and the salt of what lies beside each."""
 
     random_bytes: Callable[[int], bytes]

@@ -7,8 +7,9 @@ Source: docs/contract/resource-server.md 2.2; docs/decisions.md C32.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import ClassVar, Literal
+
+import msgspec
 
 from pdpp_kernel.criteria import Condition
 from pdpp_kernel.errors import QueryTimeout
@@ -56,11 +57,10 @@ class NearValue(WireObject):
     listed: Yes | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Emptiness:
+class Emptiness(msgspec.Struct, frozen=True):
     """Members of `meta`, and the sources that near values came from."""
 
-    meta: dict[str, object] = field(default_factory=dict[str, object])
+    meta: dict[str, object] = msgspec.field(default_factory=dict[str, object])
     disclosed: Sequence[Disclosed] = ()
 
 

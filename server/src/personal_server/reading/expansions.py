@@ -7,8 +7,9 @@ Source: docs/contract/resource-server.md 7.5.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from urllib.parse import quote
+
+import msgspec
 
 from pdpp_kernel.record import StoredRecord, key_text
 from personal_server.domain.authority import ReadableSource, ReadAuthority
@@ -22,14 +23,13 @@ from personal_server.storage.ports.snapshots import ReadSnapshot
 Parent = tuple[str, str]
 
 
-@dataclass(slots=True)
-class Expansions:
+class Expansions(msgspec.Struct):
     """What was expanded: per parent (connection, key) its relations, and whose children came."""
 
-    by_parent: dict[Parent, dict[str, Expanded]] = field(
+    by_parent: dict[Parent, dict[str, Expanded]] = msgspec.field(
         default_factory=dict[Parent, dict[str, Expanded]]
     )
-    _children: dict[Parent, list[tuple[ReadableSource, Sequence[str]]]] = field(
+    _children: dict[Parent, list[tuple[ReadableSource, Sequence[str]]]] = msgspec.field(
         default_factory=dict[Parent, list[tuple[ReadableSource, Sequence[str]]]]
     )
 

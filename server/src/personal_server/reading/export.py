@@ -16,7 +16,7 @@ import zipfile
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain
 from typing import IO, Any, BinaryIO, Literal
 
@@ -61,8 +61,7 @@ OpenBlob = Callable[[str], BinaryIO | None]
 """The bytes of a blob id, seekable; `None` when nobody holds them."""
 
 
-@dataclass(frozen=True, slots=True)
-class Enclosures:
+class Enclosures(msgspec.Struct, frozen=True):
     """What an archive holds beside records: grants as agreed, the disclosure log, and what the
     owner said of persons.
     """
@@ -72,8 +71,7 @@ class Enclosures:
     corrections: Callable[[], Corrections] = lambda: NO_CORRECTIONS
 
 
-@dataclass(frozen=True, slots=True)
-class Extent:
+class Extent(msgspec.Struct, frozen=True):
     """What is exported: the connections and their streams, declared today or not."""
 
     connections: tuple[Connection, ...]

@@ -8,8 +8,9 @@ Source: docs/contract/resource-server.md 2.6.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import ClassVar, Literal
+
+import msgspec
 
 from pdpp_kernel.values import NANOSECONDS, render_instant
 from pdpp_kernel.wire_objects import Instant, WireObject
@@ -37,8 +38,7 @@ class ShownFreshness(WireObject):
     last_attempted_at: Instant | None
 
 
-@dataclass(frozen=True, slots=True)
-class Freshness:
+class Freshness(msgspec.Struct, frozen=True):
     """How fresh one source is.  Times are UTC nanoseconds."""
 
     status: FreshnessStatus

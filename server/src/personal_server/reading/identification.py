@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+
+import msgspec
 
 from pdpp_kernel.errors import InvalidToken, PersonalServerError
 from personal_server.domain.authority import ReadAuthority, TokenKind
@@ -21,8 +22,7 @@ from personal_server.storage.ports.authorization_store import AuthorizationReade
 from personal_server.storage.ports.snapshots import READ_DEADLINE_SECONDS, PastBudget, ReadSnapshot
 
 
-@dataclass(frozen=True, slots=True)
-class Identified:
+class Identified(msgspec.Struct, frozen=True):
     """The authority of a caller; with a `refusal` (of `TokenState`) it can read nothing."""
 
     authority: ReadAuthority

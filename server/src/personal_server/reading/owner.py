@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
 from typing import Protocol
+
+import msgspec
 
 from personal_server.domain.authority import ReadAuthority, TokenKind
 from personal_server.domain.grant import Resolved
@@ -48,8 +49,7 @@ def owner_of(subject_id: str) -> Resolved:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class OwnerReads:
+class OwnerReads(msgspec.Struct, frozen=True):
     """Everything, as the signed-in owner."""
 
     ports: ReadPorts
@@ -67,8 +67,7 @@ class OwnerReads:
         return read_authority(owner, snapshot.connections(), declared)
 
 
-@dataclass(frozen=True, slots=True)
-class HolderReads:
+class HolderReads(msgspec.Struct, frozen=True):
     """What a token of a grant or package reads; nothing once that has ended or is paused."""
 
     ports: ReadPorts
@@ -83,8 +82,7 @@ class HolderReads:
             yield snapshot, self.identify.holder(self.holder, reader, snapshot).authority
 
 
-@dataclass(frozen=True, slots=True)
-class ProspectiveReads:
+class ProspectiveReads(msgspec.Struct, frozen=True):
     """What a token of a grant that is not given yet would read."""
 
     ports: ReadPorts

@@ -59,8 +59,7 @@ class Evidence:
     samples: tuple[Mapping[str, object], ...] = field(default=(), repr=False)
 
 
-@dataclass(frozen=True, slots=True)
-class HeldValue:
+class HeldValue(msgspec.Struct, frozen=True):
     """A value that a grant could be limited to, and how many records have it."""
 
     value: LimitValue

@@ -6,8 +6,9 @@ Source: RFC 9449 4.2 and 4.3; docs/contract/authorization-server.md.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from urllib.parse import urlsplit
+
+import msgspec
 
 from pdpp_kernel.errors import InvalidDpopProof
 from personal_server.domain.possession import PROOF_ALGORITHMS
@@ -35,8 +36,7 @@ _WHY = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Proof:
+class Proof(msgspec.Struct, frozen=True):
     """A proof that says what it has to.  Shapes: `jkt` is the thumbprint of its key (RFC 7638)."""
 
     jkt: str

@@ -12,8 +12,9 @@ import hashlib
 import hmac
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from pdpp_kernel.errors import InvalidToken, UseDpopNonce
 from pdpp_kernel.values import NANOSECONDS
@@ -37,8 +38,7 @@ REMEMBERED = 65_536
 _INTEGER_BYTES, _MEMORY_BYTES = 9, 80
 
 
-@dataclass(frozen=True, slots=True)
-class ProofMemory:
+class ProofMemory(msgspec.Struct, frozen=True):
     """Since when uses are remembered, and the secret of the nonces that were given since."""
 
     secret: bytes

@@ -14,6 +14,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Generic, NamedTuple, TypeVar
 
+import msgspec
+
 from pdpp_kernel.criteria import WordQuery
 from pdpp_kernel.record import RecordPlace
 from pdpp_kernel.values import NANOSECONDS
@@ -48,8 +50,7 @@ class RankedHit(NamedTuple):
         return (self.connection_id, self.stream, self.key)
 
 
-@dataclass(frozen=True, slots=True)
-class Ranking:
+class Ranking(msgspec.Struct, frozen=True):
     """The hits of a search, the questions that were asked, and what was relaxed."""
 
     hits: tuple[RankedHit, ...]

@@ -196,8 +196,7 @@ def written(term: Term) -> str:
     return term.said or " ".join(term.tokens)
 
 
-@dataclass(frozen=True, slots=True)
-class _Near:
+class _Near(msgspec.Struct, frozen=True):
     """The near words of a term that occur, with their counts."""
 
     spellings: Spellings

@@ -12,6 +12,8 @@ from dataclasses import dataclass, replace
 from datetime import date, datetime
 from zoneinfo import ZoneInfo
 
+import msgspec
+
 from pdpp_kernel.values import NANOSECONDS, percent_of, render_instant
 from personal_server.domain.authority import ReadableSource, ReadAuthority
 from personal_server.domain.stored import Collection
@@ -37,8 +39,7 @@ COUNTED_RECORDS = 10_000
 MOST_ROWS_WITH_FIGURES = 24
 
 
-@dataclass(frozen=True, slots=True)
-class Glance:
+class Glance(msgspec.Struct, frozen=True):
     """What a row's connections show together.
 
     Shapes: `record_count` is at most `COUNTED_RECORDS`, `has_more` says that there are more;
@@ -73,8 +74,7 @@ class StreamEntry:
         return self.sources[0]
 
 
-@dataclass(frozen=True, slots=True)
-class ConnectorEntry:
+class ConnectorEntry(msgspec.Struct, frozen=True):
     """One source, for packages one member grant of it."""
 
     streams: tuple[StreamEntry, ...]
@@ -85,8 +85,7 @@ class ConnectorEntry:
         return self.streams[0].first
 
 
-@dataclass(frozen=True, slots=True)
-class Described:
+class Described(msgspec.Struct, frozen=True):
     """The schema that a token can see, on a day in the owner's time zone."""
 
     authority: ReadAuthority
@@ -95,8 +94,7 @@ class Described:
     time_zone: str
 
 
-@dataclass(frozen=True, slots=True)
-class StreamSummary:
+class StreamSummary(msgspec.Struct, frozen=True):
     """One (stream, connection) with its number of records and its dates."""
 
     source: ReadableSource

@@ -7,10 +7,11 @@ Source: docs/contract/resource-server.md 11.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import chain
 from time import perf_counter
 from typing import Any, cast
+
+import msgspec
 
 from pdpp_kernel.criteria import HitOrder, WordQuery
 from pdpp_kernel.errors import CursorExpired
@@ -74,8 +75,7 @@ _RETRIEVAL: dict[SearchMode, RetrievalMode] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class _Turn:
+class _Turn(msgspec.Struct, frozen=True):
     """Where a page begins in which ranking, and how long the first page was to be."""
 
     hits: tuple[RankedHit, ...]

@@ -8,7 +8,8 @@ so that an end bites on the next request.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+
+import msgspec
 
 from pdpp_kernel.errors import (
     GrantExpired,
@@ -50,8 +51,7 @@ _ERROR_OF_STANDING: dict[str, tuple[type[PersonalServerError], str]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class JudgedToken:
+class JudgedToken(msgspec.Struct, frozen=True):
     """A token's row, what it stands for, and how that stands.
 
     Shapes: `standing` is one of `consent.lifecycle` (`active` … `disconnected`); `usable` is
@@ -68,8 +68,7 @@ class JudgedToken:
     lineage: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class TokenState:
+class TokenState(msgspec.Struct, frozen=True):
     """What a token stood for when it was looked up; `refusal` says why that cannot be read at all.
 
     A refusal is one of GrantRevoked, GrantExpired, GrantPaused, GrantInvalid.
@@ -190,8 +189,7 @@ class TokenResolver:
         return TokenState(found)
 
 
-@dataclass(frozen=True, slots=True)
-class TokenHolder:
+class TokenHolder(msgspec.Struct, frozen=True):
     """Whom tokens are given to: a client, for its grant or package or else as the owner."""
 
     client_id: str
@@ -222,8 +220,7 @@ class TokenHolder:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class HeldRows:
+class HeldRows(msgspec.Struct, frozen=True):
     """The rows behind a token, whatever the time is.  Shapes: `family` is `None` without one."""
 
     row: TokenRow

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 
+import msgspec
 from starlette.responses import Response
 
 from pdpp_kernel.errors import NotPermitted, PersonalServerError
@@ -74,8 +75,7 @@ Raises: InvalidToken, StorageUnavailable.
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Ports:
+class Ports(msgspec.Struct, frozen=True):
     """What this surface needs from outside.  `clock` is UTC nanoseconds."""
 
     identify: Identify
@@ -83,7 +83,7 @@ class Ports:
     log: DisclosureLog
     clock: Callable[[], int]
     random_bytes: Callable[[int], bytes]
-    capacity: Capacity = field(default_factory=Capacity)
+    capacity: Capacity = msgspec.field(default_factory=Capacity)
     writing: Capacity = WRITING
     planted: PlantedRecords = frozenset
     identify_briefly: Identify | None = None

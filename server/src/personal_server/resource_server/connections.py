@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import ClassVar, Literal
 
 import msgspec
@@ -134,8 +134,7 @@ class ConnectionList(ListOf[ShownConnection]):
     component: ClassVar = "ConnectionList"
 
 
-@dataclass(frozen=True, slots=True)
-class _ConnectionContext:
+class _ConnectionContext(msgspec.Struct, frozen=True):
     """What connection rows are drawn from, in one snapshot."""
 
     connections: Sequence[Connection]

@@ -7,7 +7,6 @@ routes cannot disagree.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
@@ -224,14 +223,15 @@ class ErrorAnswer(WireObject):
 CODE = "ErrorCode"
 
 
-@dataclass(frozen=True, slots=True)
-class Beside:
+class Beside(msgspec.Struct, frozen=True):
     """What another part of the same server answers, in the words of the document."""
 
     tags: tuple[str, ...] = ()
-    paths: Mapping[str, object] = field(default_factory=dict[str, object])
-    schemas: Mapping[str, JsonSchema] = field(default_factory=dict[str, JsonSchema])
-    security_schemes: Mapping[str, JsonSchema] = field(default_factory=dict[str, JsonSchema])
+    paths: Mapping[str, object] = msgspec.field(default_factory=dict[str, object])
+    schemas: Mapping[str, JsonSchema] = msgspec.field(default_factory=dict[str, JsonSchema])
+    security_schemes: Mapping[str, JsonSchema] = msgspec.field(
+        default_factory=dict[str, JsonSchema]
+    )
 
 
 def title(server_name: str) -> str:

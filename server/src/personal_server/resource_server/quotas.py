@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
+import msgspec
+
 from pdpp_kernel.errors import QuotaExceeded, RateLimitExceeded
 from pdpp_kernel.values import DAY_NANOSECONDS, NANOSECONDS, render_instant
 from personal_server.domain.answer_warnings import Warning
@@ -27,8 +29,7 @@ OWNER_FACTOR = 10
 _SPENT_BYTES = 80
 
 
-@dataclass(frozen=True, slots=True)
-class LimitRules:
+class LimitRules(msgspec.Struct, frozen=True):
     """The configured limits; 0 switches one off.  Units: cost units, records, bytes per UTC day.
 
     Source: docs/contract/resource-server.md 16.
@@ -60,8 +61,7 @@ class Spent:
     amount: Amount = Amount()
 
 
-@dataclass(frozen=True, slots=True)
-class BudgetLeft:
+class BudgetLeft(msgspec.Struct, frozen=True):
     """What remains of one bound that the owner set.  Units: `reset_at_ns` UTC."""
 
     limit: str

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+
+import msgspec
 
 from personal_server.delivery.subscribers import Subscriptions
 from personal_server.reading.export import Enclosures
@@ -32,8 +33,7 @@ from personal_server.web.routes import Route
 from personal_server.web.routing import RouteTable
 
 
-@dataclass(frozen=True, slots=True)
-class Parts:
+class Parts(msgspec.Struct, frozen=True):
     """What the routes work with.
 
     Shapes: `flush` makes fresh disclosures readable; `grants` go into archives; `beside` is what
@@ -45,11 +45,11 @@ class Parts:
     disclosures: DisclosureStore
     flush: Callable[[], bool]
     subscriptions: Subscriptions
-    declarations: KnownDeclarations = field(default_factory=KnownDeclarations)
+    declarations: KnownDeclarations = msgspec.field(default_factory=KnownDeclarations)
     grants: Callable[[], Iterable[Mapping[str, object]]] = lambda: ()
     max_blob_bytes: int = 50 * 1024 * 1024
     server_name: str = "Personal server"
-    beside: Beside = field(default_factory=Beside)
+    beside: Beside = msgspec.field(default_factory=Beside)
     kept_backups: KeptBackups = tuple
     stylesheet: str = ""
     feeds: FeedStore | None = None

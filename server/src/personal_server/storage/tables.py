@@ -33,6 +33,8 @@ from typing import (
     overload,
 )
 
+import msgspec
+
 T = TypeVar("T")
 R = TypeVar("R", bound="StoredRow")
 
@@ -68,8 +70,7 @@ class Comparison(StrEnum):
     IS_NULL = "IS NULL"
 
 
-@dataclass(frozen=True, slots=True)
-class ColumnCondition(Generic[R]):
+class ColumnCondition(msgspec.Struct, Generic[R], frozen=True):
     """What a column of a row must be."""
 
     column: StoredColumn[R, Any]
@@ -77,8 +78,7 @@ class ColumnCondition(Generic[R]):
     value: object = None
 
 
-@dataclass(frozen=True, slots=True)
-class Assignment(Generic[R]):
+class Assignment(msgspec.Struct, Generic[R], frozen=True):
     """What a column of a row becomes."""
 
     column: StoredColumn[R, Any]

@@ -12,8 +12,9 @@ import os
 import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from pdpp_kernel.errors import StorageReadOnly
 from pdpp_kernel.refused_writes import (
@@ -29,8 +30,7 @@ LOW_BYTES = 64 * 1024 * 1024
 _log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class WriteTrouble:
+class WriteTrouble(msgspec.Struct, frozen=True):
     """Why nothing can be written, since when (UTC nanoseconds), and what to do about it."""
 
     reason: str

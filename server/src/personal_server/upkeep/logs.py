@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Protocol
 
+import msgspec
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
@@ -73,16 +74,14 @@ def seal_logs(logs: ChainedLogs, key: Ed25519PrivateKey, now_ns: int) -> None:
                 logs.keep(replace(head, signature=key.sign(head.signed_text)))
 
 
-@dataclass(frozen=True, slots=True)
-class ChainFault:
+class ChainFault(msgspec.Struct, frozen=True):
     """What is wrong, at which line (1 is the first one ever written)."""
 
     number: int
     what: str
 
 
-@dataclass(frozen=True, slots=True)
-class ChainReport:
+class ChainReport(msgspec.Struct, frozen=True):
     """How a log stands.
 
     Shapes: `unlinked` counts lines of before there was a chain; `faults` are at most 100; `head`

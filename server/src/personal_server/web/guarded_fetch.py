@@ -11,11 +11,11 @@ import re
 import socket
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 import anyio
 import httpx2
+import msgspec
 
 from pdpp_kernel.oauth_errors import InvalidClient
 from personal_server.web.public_addresses import is_public
@@ -31,8 +31,7 @@ _MAX_AGE = re.compile(r"max-age\s*=\s*\"?(\d{1,9})")
 Resolver = Callable[[str], Awaitable[Sequence[str]]]
 
 
-@dataclass(frozen=True, slots=True)
-class Fetched:
+class Fetched(msgspec.Struct, frozen=True):
     """A body and how long it says it may be kept (`None`: it does not say)."""
 
     body: bytes

@@ -10,8 +10,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 
+import msgspec
 import orjson
 from starlette.responses import Response
 
@@ -24,8 +24,7 @@ HEALTH_PATHS = frozenset({"/healthz", LIVE_PATH})
 OK, DEGRADED, FAILING = "ok", "degraded", "failing"
 
 
-@dataclass(frozen=True, slots=True)
-class Fault:
+class Fault(msgspec.Struct, frozen=True):
     """What is wrong with one part.
 
     Shapes: `part` names it (`disk`, `database`, `clock`, `task.sweeping` …), `code` is a stable
@@ -50,8 +49,7 @@ class Fault:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class PeerHealth:
+class PeerHealth(msgspec.Struct, frozen=True):
     """What a process of the same server says, and how long ago."""
 
     faults: Sequence[Fault]

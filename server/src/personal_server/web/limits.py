@@ -9,6 +9,8 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from ipaddress import IPv4Address, IPv6Network, ip_address
 
+import msgspec
+
 from pdpp_kernel.errors import RateLimitExceeded
 from pdpp_kernel.texts import message
 from pdpp_kernel.values import NANOSECONDS
@@ -124,8 +126,7 @@ class RateLimits:
         self.introspection_denials = bucket("introspection_denials", 10, 10, 3_600)
 
 
-@dataclass(frozen=True, slots=True)
-class RateStatus:
+class RateStatus(msgspec.Struct, frozen=True):
     """What a holder has left: the `RateLimit-*` headers.  Units: cost units, seconds."""
 
     limit: int

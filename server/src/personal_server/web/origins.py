@@ -8,9 +8,10 @@ Source: docs/contract/authorization-server.md 1.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from ipaddress import ip_address
 from urllib.parse import urlsplit
+
+import msgspec
 
 from pdpp_kernel.errors import MisdirectedRequest
 from personal_server.settings import FORWARDED, Network, Settings
@@ -20,8 +21,7 @@ _LOOPBACK_HOSTS = ("127.0.0.1", "localhost", "[::1]")
 _DEFAULT_PORT = {"http": 80, "https": 443}
 
 
-@dataclass(frozen=True, slots=True)
-class OriginPolicy:
+class OriginPolicy(msgspec.Struct, frozen=True):
     """The origins we answer for.
 
     Shapes: `hosts` maps a lower-case `host[:port]`, also with the default port of the origin, to

@@ -7,8 +7,9 @@ declared is refused.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
+
+import msgspec
 
 from pdpp_kernel.errors import InvalidRequest, PersonalServerError
 from personal_server.domain.answer_warnings import Warning
@@ -31,8 +32,7 @@ class Kind(StrEnum):
     INSTANT = "instant"
 
 
-@dataclass(frozen=True, slots=True)
-class Parameter:
+class Parameter(msgspec.Struct, frozen=True):
     """One query parameter of a route.
 
     Shapes: `choices` is a closed enumeration; `maximum` refuses, or clamps with a warning where
@@ -63,8 +63,7 @@ class Parameter:
     example: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class KeyedValue:
+class KeyedValue(msgspec.Struct, frozen=True):
     """One `name[key]…=value`: `name` as sent, `path` its bracketed keys."""
 
     name: str
@@ -72,8 +71,7 @@ class KeyedValue:
     value: str
 
 
-@dataclass(frozen=True, slots=True)
-class Parameters:
+class Parameters(msgspec.Struct, frozen=True):
     """The parsed parameters of a request, defaults filled in, aliases resolved.
 
     Shapes: each by name, and absent where nothing was sent and there is no default; `lists` without
@@ -82,11 +80,11 @@ class Parameters:
         present spelling.
     """
 
-    texts: Mapping[str, str] = field(default_factory=dict[str, str])
-    integers: Mapping[str, int] = field(default_factory=dict[str, int])
-    flags: Mapping[str, bool] = field(default_factory=dict[str, bool])
-    lists: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
-    keyed: Mapping[str, tuple[KeyedValue, ...]] = field(
+    texts: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
+    integers: Mapping[str, int] = msgspec.field(default_factory=dict[str, int])
+    flags: Mapping[str, bool] = msgspec.field(default_factory=dict[str, bool])
+    lists: Mapping[str, tuple[str, ...]] = msgspec.field(default_factory=dict[str, tuple[str, ...]])
+    keyed: Mapping[str, tuple[KeyedValue, ...]] = msgspec.field(
         default_factory=dict[str, tuple[KeyedValue, ...]]
     )
     sent: frozenset[str] = frozenset()

@@ -40,8 +40,7 @@ class Caching(StrEnum):
     PUBLIC = "public, max-age=300"
 
 
-@dataclass(frozen=True, slots=True)
-class BodyRule:
+class BodyRule(msgspec.Struct, frozen=True):
     """The body a route takes.
 
     Shapes: `schema` is a JSON Schema for the OpenAPI document; an empty `media_types` takes any
@@ -51,7 +50,7 @@ class BodyRule:
 
     media_types: tuple[str, ...] = ("application/json",)
     limit_bytes: int = JSON_BODY_BYTES
-    schema: Mapping[str, object] = field(default_factory=dict[str, object])
+    schema: Mapping[str, object] = msgspec.field(default_factory=dict[str, object])
     spooled: bool = False
     spool_folder: str | None = None
     example: object = None

@@ -8,9 +8,10 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Generic
 from urllib.parse import unquote_to_bytes
+
+import msgspec
 
 from pdpp_kernel.errors import InvalidRequest, MethodNotAllowed, NotFound
 from pdpp_kernel.texts import message
@@ -19,16 +20,14 @@ from personal_server.web.routes import D
 ENCODED_KEY_PREFIX = "~b64."
 
 
-@dataclass(slots=True)
-class _Node(Generic[D]):
-    literals: dict[str, _Node[D]] = field(default_factory=dict[str, "_Node[D]"])
+class _Node(msgspec.Struct, Generic[D]):
+    literals: dict[str, _Node[D]] = msgspec.field(default_factory=dict[str, "_Node[D]"])
     variable: _Node[D] | None = None
     variable_name: str = ""
-    routes: dict[str, D] = field(default_factory=dict[str, D])
+    routes: dict[str, D] = msgspec.field(default_factory=dict[str, D])
 
 
-@dataclass(frozen=True, slots=True)
-class Match(Generic[D]):
+class Match(msgspec.Struct, Generic[D], frozen=True):
     """A path that exists: its methods and its decoded variable segments."""
 
     routes: Mapping[str, D]

@@ -10,8 +10,8 @@ import time
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
 
+import msgspec
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 NETWORK, IN_PROCESS = "network", "in_process"
@@ -20,11 +20,10 @@ NO_ROUTE, UNANSWERED = "none", "none"
 BOUNDS_SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 
 
-@dataclass(slots=True)
-class Latencies:
+class Latencies(msgspec.Struct):
     """How long requests took: so many up to each bound, the last for those beyond all."""
 
-    counts: list[int] = field(default_factory=lambda: [0] * (len(BOUNDS_SECONDS) + 1))
+    counts: list[int] = msgspec.field(default_factory=lambda: [0] * (len(BOUNDS_SECONDS) + 1))
     sum_seconds: float = 0.0
 
     def add(self, seconds: float) -> None:

@@ -11,8 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Final, Literal, Protocol, cast
+
+import msgspec
 
 from pdpp_kernel.texts import message
 from pdpp_sources.common.errors import BadRecord
@@ -24,8 +25,7 @@ READER_FAILED: Final = "reader_failed"
 STEPS: tuple[Step, ...] = ("looking", "beginning", "entry", "after")
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(msgspec.Struct, frozen=True):
     """What a reader was at: looking at a file, beginning it, one entry, or reading on after one.
 
     Shapes: `file` tells the very file from others.

@@ -11,8 +11,9 @@ from __future__ import annotations
 
 from collections.abc import MutableMapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
+
+import msgspec
 
 from personal_server.storage.authorization_rows import AuthorizationRow, ClientRow
 from personal_server.storage.tables import Assignment, ColumnCondition, StoredColumn
@@ -20,16 +21,14 @@ from personal_server.storage.tables import Assignment, ColumnCondition, StoredCo
 R = TypeVar("R", bound=AuthorizationRow)
 
 
-@dataclass(frozen=True, slots=True)
-class ListPlace:
+class ListPlace(msgspec.Struct, frozen=True):
     """A place in a list of the newest first: an instant and, among equals, an id."""
 
     at_ns: int
     id: str
 
 
-@dataclass(frozen=True, slots=True)
-class HeldQuery:
+class HeldQuery(msgspec.Struct, frozen=True):
     """Which grants and packages; a member grant stands in its package only.
 
     `lasts`: those of which something has not ended at `now_ns`, or has (`None`: all).
@@ -40,8 +39,7 @@ class HeldQuery:
     client_id: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ClientQuery:
+class ClientQuery(msgspec.Struct, frozen=True):
     """Which clients: `known` ones were given something, act as the owner or are blocked.
 
     The others are those that only asked; a client set up on this server asks nothing by itself.

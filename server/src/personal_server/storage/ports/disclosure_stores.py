@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
+import msgspec
+
 from personal_server.domain.disclosure import AskedDetail, DisclosureEntry
 
 
@@ -28,8 +30,7 @@ ShareOf = Literal["day", "client_id", "stream"]
 """What is counted by: the day in UTC (from 1970), who read, what of."""
 
 
-@dataclass(frozen=True, slots=True)
-class DisclosedShare:
+class DisclosedShare(msgspec.Struct, frozen=True):
     """What one of them was given: records, in how many answers.
 
     Shapes: `name` is empty for the owner's tokens, and for answers that name no stream.

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+import msgspec
 import orjson
 
 from pdpp_kernel.criteria import Condition, Order, Term, WordQuery
@@ -45,8 +46,7 @@ _SIGNS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Statement:
+class Statement(msgspec.Struct, frozen=True):
     """SQL with its parameters."""
 
     sql: str

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
+import msgspec
+
 from pdpp_kernel.values import Comparable, exact_number, exact_sum
 
 
-@dataclass(slots=True)
-class Figures:
+class Figures(msgspec.Struct):
     """What is known of one group.
 
     `values` are those it has and how many records have each, where a metric asks for that; there

@@ -15,9 +15,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+
+import msgspec
 
 from pdpp_kernel.errors import StorageUnavailable
 from personal_server.storage.sql.dialect import Dialect
@@ -36,8 +37,7 @@ class DatabaseTooOld(StorageUnavailable):
     """The file was written before the first release."""
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(msgspec.Struct, frozen=True):
     """One change of the layout."""
 
     name: str
@@ -66,8 +66,7 @@ _BEGIN = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class MissingSteps:
+class MissingSteps(msgspec.Struct, frozen=True):
     """The steps that a file lacks; `is_new` if it has nothing yet."""
 
     steps: tuple[Step, ...]

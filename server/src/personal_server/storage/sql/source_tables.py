@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any, cast
 
+import msgspec
 import orjson
 
 from pdpp_kernel.criteria import Condition
@@ -71,8 +72,7 @@ _NEXT_TABLES = (
 MOST_READ = 1_000
 
 
-@dataclass(frozen=True, slots=True)
-class SourceTables:
+class SourceTables(msgspec.Struct, frozen=True):
     """One (connection, stream) with its tables `r<tables>`, `h<tables>`, `w<tables>`.
 
     `is_indexed`: the word index knows every line; else those whose words were counted (`wc`).
@@ -160,8 +160,7 @@ def _between(stored: Layout, layout_wanted: Layout) -> Layout:
     return between(stored, layout_wanted)
 
 
-@dataclass(frozen=True, slots=True)
-class ScopedSource:
+class ScopedSource(msgspec.Struct, frozen=True):
     """A scope with the source that holds its records."""
 
     scope: Scope

@@ -26,12 +26,12 @@ from collections.abc import (
     Sequence,
 )
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 import apsw
+import msgspec
 
 from pdpp_kernel.errors import QueryTimeout, StorageReadOnly, StorageUnavailable
 from pdpp_kernel.refused_writes import DISK_FULL, READ_ONLY, WRITE_FAILED, read_only
@@ -84,8 +84,7 @@ _OF_READING = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Opening:
+class Opening(msgspec.Struct, frozen=True):
     """How connections open the file; never a new one in the place of one."""
 
     name: str

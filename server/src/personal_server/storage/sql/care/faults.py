@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+import msgspec
+
 SHOWN_KEYS = 3
 
 
@@ -62,8 +64,7 @@ class Faulty:
             self.keys.append(key)
 
 
-@dataclass(frozen=True, slots=True)
-class FeedCheck:
+class FeedCheck(msgspec.Struct, frozen=True):
     """How the change feed stands: `disordered` changes have a number that is not above the last."""
 
     changes: int
@@ -71,8 +72,7 @@ class FeedCheck:
     newest_fits: bool
 
 
-@dataclass(frozen=True, slots=True)
-class BlobFault:
+class BlobFault(msgspec.Struct, frozen=True):
     """Bytes that are missing or not what their name says, and a stream that refers to them."""
 
     blob_id: str

@@ -9,10 +9,11 @@ stream is read in one state.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Sequence
-from dataclasses import dataclass
 from heapq import merge
 from pathlib import Path
 from typing import Protocol, cast
+
+import msgspec
 
 from pdpp_kernel.errors import StorageUnavailable
 from personal_server.storage.sql.care.faults import BlobFault, FeedCheck, StreamCheck
@@ -73,8 +74,7 @@ PrimaryKeys = Callable[[str, str], Sequence[str] | None]
 """The primary key of a (connection, stream), `None` where it is not declared any more."""
 
 
-@dataclass(frozen=True, slots=True)
-class IntegrityChecks:
+class IntegrityChecks(msgspec.Struct, frozen=True):
     """The checks of one subject's records."""
 
     _database: CheckedDatabase

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any, Generic, TypeVar
+
+import msgspec
 
 from personal_server.domain.log_chain import GENESIS, LogHead, LogLine, link_of
 from personal_server.storage.sql.dialect import Value
@@ -50,8 +51,7 @@ _SIGN = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class ChainedLog(Generic[R]):
+class ChainedLog(msgspec.Struct, Generic[R], frozen=True):
     """One such table: its rows, and the columns of number, link and time."""
 
     rows: type[R]

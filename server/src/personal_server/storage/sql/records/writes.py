@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
+import msgspec
 import orjson
 
 from pdpp_kernel.declaration import Semantics
@@ -382,8 +383,7 @@ def key_digest(subject_id: str, key: str) -> str:
     return hashlib.sha256(f"{subject_id}\0{key}".encode()).hexdigest()
 
 
-@dataclass(frozen=True, slots=True)
-class Stored:
+class Stored(msgspec.Struct, frozen=True):
     """A record as it stands.
 
     Shapes: `text` is what was written, `None` where that is damaged; `was_at` is the consent-time

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
+import msgspec
 import orjson
 
 from pdpp_kernel.record import JsonObject
@@ -164,13 +164,12 @@ def put_mentions(
         session.add(MentionRow.table.name, MentionRow.table.names, lines)
 
 
-@dataclass(frozen=True, slots=True)
-class NewLines:
+class NewLines(msgspec.Struct, frozen=True):
     """What the tables of a source get of new records: lines, texts with their sums, words."""
 
-    lines: list[tuple[Value, ...]] = field(default_factory=list[tuple[Value, ...]])
-    texts: list[tuple[int, int, str]] = field(default_factory=list[tuple[int, int, str]])
-    words: list[tuple[int, str]] = field(default_factory=list[tuple[int, str]])
+    lines: list[tuple[Value, ...]] = msgspec.field(default_factory=list[tuple[Value, ...]])
+    texts: list[tuple[int, int, str]] = msgspec.field(default_factory=list[tuple[int, int, str]])
+    words: list[tuple[int, str]] = msgspec.field(default_factory=list[tuple[int, str]])
 
     def add(self, session: Session, number: int, layout: Layout) -> None:
         """Words in the order of their ids; days with their lines."""

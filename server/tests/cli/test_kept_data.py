@@ -126,7 +126,7 @@ def test_a_worker_whose_supervisor_ended_meanwhile_says_so(tmp_path: Path) -> No
     program = (
         "import socket, sys\n"
         "from personal_server.app.shared_memory import SharedMemory\n"
-        "from personal_server.app.supervisor import WorkerRole\n"
+        "from personal_server.app.worker_processes import WorkerRole\n"
         "import msgspec, personal_server.cli.serving_process as worker\n"
         "listener = socket.create_server(('127.0.0.1', 0))\n"
         "theirs, ours = socket.socketpair()\n"

@@ -15,20 +15,20 @@ import os
 import selectors
 import signal
 import socket
-import subprocess
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from math import inf
 from types import FrameType
-from typing import Final
+from typing import Final, cast
 
 import msgspec
 
 from personal_server.app.peers import told_in, told_of_ended
 from personal_server.app.shared_memory import LEADER, SharedMemory
 from personal_server.app.signals import FORCED, STOPPING
+from personal_server.app.worker_processes import WorkerProcess, WorkerRole, Workers
 
 MOST_BY_DEFAULT: Final = 4
 READY: Final = b"r"
@@ -65,41 +65,10 @@ def workers_by_default() -> int:
     return min(MOST_BY_DEFAULT, cores or 1)
 
 
-class WorkerRole(msgspec.Struct, frozen=True, kw_only=True):
-    """What a worker is told at its start.
-
-    Shapes: the descriptors that it inherits are `listeners`, `figures` (where they are asked for),
-        `memory`, `claim` (on a file) and `line`, by which it says that it serves; the end of that
-        says that nobody supervises any more; `is_first` is whether nobody was greeted yet.
-    """
-
-    number: int
-    of: int
-    listeners: tuple[int, ...]
-    memory: int
-    line: int = -1
-    figures: int | None = None
-    claim: int | None = None
-    is_first: bool = False
-    port: int | None = None
-    data_dir: str | None = None
-
-    @property
-    def leads(self) -> bool:
-        """Whether this is the one that does what is done once."""
-        return self.number == LEADER
-
-    @property
-    def inherited(self) -> list[int]:
-        """The file descriptors that a worker inherits."""
-        every = (*self.listeners, self.memory, self.line, self.figures, self.claim)
-        return [descriptor for descriptor in every if descriptor is not None]
-
-
 class _Worker(msgspec.Struct):
     """A worker process that runs, with the line to it."""
 
-    process: subprocess.Popen[bytes]
+    process: WorkerProcess
     line: socket.socket
     began_at: float
     is_ready: bool = False
@@ -125,15 +94,14 @@ class _Seat(msgspec.Struct):
 class Supervisor:
     """Runs workers until a signal.
 
-    Shapes: `role` is that of all, but for `number`, `line` and `is_first`; `command` is what starts
-        a worker, and its role is the last argument.
+    Shapes: `role` is that of all, but for `number`, `line` and `is_first`.
     """
 
     def __init__(
         self,
         role: WorkerRole,
         memory: SharedMemory,
-        command: Sequence[str],
+        workers: Workers,
         monotonic: Callable[[], float] = time.monotonic,
         patience: Patience = Patience(),
     ) -> None:
@@ -142,7 +110,7 @@ class Supervisor:
         self._role = role
         self._memory = memory
         self._told = told_in(memory)
-        self._command = command
+        self._workers = workers
         self._monotonic = monotonic
         self._seats = [_Seat(number) for number in range(role.of)]
         self._selector = selectors.DefaultSelector()
@@ -216,12 +184,18 @@ class Supervisor:
             role = msgspec.structs.replace(
                 self._role, number=seat.number, line=theirs.fileno(), is_first=is_first
             )
-            process = subprocess.Popen(  # noqa: S603 (this very program)
-                [*self._command, msgspec.json.encode(role).decode()], pass_fds=role.inherited
-            )
+            process = self._workers.begin(role, lambda: self._let_go(ours))
         worker = seat.worker = _Worker(process, ours, self._monotonic())
         self._selector.register(ours, selectors.EVENT_READ, seat)
         return worker
+
+    def _let_go(self, line: socket.socket) -> None:
+        """Hold, as a copy, no end of a line: whoever is at the other would not see it end."""
+        signal.set_wakeup_fd(-1)
+        line.close()
+        for key in [*self._selector.get_map().values()]:
+            cast("socket.socket", key.fileobj).close()
+        self._selector.close()
 
     def _look(self, timeout_seconds: float | None) -> None:
         """Wait until a worker says something or ends, a signal comes, or the time is over."""
@@ -298,7 +272,7 @@ def _heed(number: int, frame: FrameType | None) -> None:
     del number, frame
 
 
-def _exit_code(process: subprocess.Popen[bytes]) -> int:
+def _exit_code(process: WorkerProcess) -> int:
     """As a shell says it of one that a signal ended."""
     code = process.wait()
     return 128 - code if code < 0 else code

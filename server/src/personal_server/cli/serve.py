@@ -12,13 +12,20 @@ from typing import Annotated, Final
 
 from cyclopts import Parameter, validators
 
+from pdpp_kernel import long_life
 from pdpp_kernel.errors import StorageReadOnly
 from pdpp_kernel.system.memory_images import forbid_core_dumps
 from pdpp_mcp_server.commands.failures_shown import CommandError
 from personal_server.app.databases import claim_database, is_served
 from personal_server.app.shared_memory import SharedMemory
 from personal_server.app.signals import stop_before_serving
-from personal_server.app.supervisor import Supervisor, WorkerRole, workers_by_default
+from personal_server.app.supervisor import Supervisor, workers_by_default
+from personal_server.app.worker_processes import (
+    WorkerCopies,
+    WorkerPrograms,
+    WorkerRole,
+    Workers,
+)
 from personal_server.cli.server_log import open_log
 from personal_server.cli.server_settings import settings_or_exit
 from personal_server.settings import MOST_WORKERS, Settings
@@ -79,7 +86,18 @@ def serve(
             port=port,
             data_dir=data_dir and str(data_dir),
         )
-        return Supervisor(role, memory, WORKER).run()
+        return Supervisor(role, memory, workers_of(sys.platform)).run()
+
+
+def workers_of(platform: str) -> Workers:
+    """What begins workers there: copies of this process where the system bears it."""
+    if platform != "linux":
+        return WorkerPrograms(WORKER)
+    # imported once, for all of them
+    from personal_server.cli.serving_process import work  # noqa: PLC0415
+
+    long_life.leave_what_is_there()
+    return WorkerCopies(work)
 
 
 @contextmanager

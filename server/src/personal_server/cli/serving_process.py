@@ -1,6 +1,6 @@
 """The process that serves: `pdpp serve` itself, or one of several that it starts.
 
-Rule: one of several is told its role as JSON (`WorkerRole`), and has no other use.
+Rule: one of several is told its role (`WorkerRole`); as a program it has no other use.
 """
 
 from __future__ import annotations
@@ -38,9 +38,10 @@ from personal_server.app.server import Server, Share, open_server
 from personal_server.app.shared_memory import Seat, SharedMemory
 from personal_server.app.signals import end_in_time, stop_before_serving
 from personal_server.app.stores import command_origin
-from personal_server.app.supervisor import ALONE, READY, WorkerRole
+from personal_server.app.supervisor import ALONE, READY
 from personal_server.app.tallies import EVERY_SECONDS as TALLIES_EVERY_SECONDS
 from personal_server.app.tallies import Tallies
+from personal_server.app.worker_processes import WorkerRole
 from personal_server.cli.served_address import note_address
 from personal_server.cli.server_log import open_log
 from personal_server.cli.server_settings import settings_or_exit
@@ -57,9 +58,14 @@ SIGN_IN_PAGE = "sign-in.html"
 
 def main() -> int:
     """Serve in the place that `sys.argv[1]` says; the exit code."""
+    return work(msgspec.json.decode(sys.argv[1], type=WorkerRole))
+
+
+def work(role: WorkerRole) -> int:
+    """Serve in that place; the exit code."""
     long_life.put_off()
     try:
-        serve_as(msgspec.json.decode(sys.argv[1], type=WorkerRole))
+        serve_as(role)
     except (KeyboardInterrupt, SystemExit):
         return INTERRUPTED
     except Exception as error:  # noqa: BLE001 (the boundary of the command line)

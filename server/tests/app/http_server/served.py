@@ -10,7 +10,7 @@ import subprocess
 import sysconfig
 import threading
 import time
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -65,6 +65,7 @@ class ServedProcess:
     port: int = field(default_factory=free_port)
     client_token: str = ""
     owner_token: str = ""
+    program: Sequence[str] = field(default_factory=command)
 
     @property
     def origin(self) -> str:
@@ -102,7 +103,7 @@ class ServedProcess:
             "PDPP_WORKERS": "1",
         }
         self.process = started(
-            command("serve", *arguments),
+            [*self.program, "serve", *arguments],
             env={**kept, **variables, **self.environ},
             stderr=subprocess.PIPE,
             text=True,

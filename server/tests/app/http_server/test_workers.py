@@ -6,6 +6,7 @@ import json
 import os
 import re
 import signal
+import sys
 import time
 from collections import Counter
 from collections.abc import Generator
@@ -19,7 +20,6 @@ import pytest
 from pdpp_sources.bank.reader import DECLARATION as BANK
 from personal_server.app.owner_store import open_owner_store
 from personal_server.app.stores import open_stores
-from personal_server.cli.serve import WORKER
 from personal_server.consent.credentials import secret_hash
 from personal_server.storage.authorization_rows import TokenRow
 from personal_server.storage.ports.disclosure_stores import DisclosureQuery
@@ -27,6 +27,7 @@ from server.tests.app.http_server.killed import run
 from server.tests.app.http_server.served import PAYMENTS, ServedProcess, client_token, until
 from server.tests.app.http_server.several import (
     Caller,
+    all_serve,
     callers_of_each,
     resident_mib,
     several,
@@ -214,5 +215,27 @@ def test_callers_of_workers_that_are_killed_are_answered_and_nothing_is_written_
     assert found.problems() == []
 
 
-def test_a_worker_is_started_by_this_program() -> None:
-    assert WORKER[1:] == ("-P", "-m", "personal_server.cli.serving_process")
+def test_whoever_is_copied_has_one_thread(served: ServedProcess) -> None:
+    assert len(list(Path(f"/proc/{served.process.pid}/task").iterdir())) == 1
+
+
+AS_ON_MACOS = """
+import sys
+from personal_server.cli import serve
+serve.workers_of = lambda platform, of=serve.workers_of: of("darwin")
+sys.exit(serve.serve())
+"""
+
+
+def test_workers_are_programs_of_their_own_on_macos(tmp_path: Path) -> None:
+    served = ServedProcess(
+        tmp_path, {"PDPP_WORKERS": "2"}, program=(sys.executable, "-c", AS_ON_MACOS)
+    )
+    served.furnish()
+    served.start()
+    until(lambda: all_serve(served, 2))
+    for pid in workers_of(served):
+        words = Path(f"/proc/{pid}/cmdline").read_bytes().decode().split("\0")
+        assert words[1:4] == ["-P", "-m", "personal_server.cli.serving_process"]
+    assert served.get(PAYMENTS, served.client_token).status_code == 200
+    assert served.stop() == 0, served.log

@@ -17,7 +17,7 @@ from tests.requirements.doors import HttpWire, World, hosted
 SHOWN = """
 import sys
 import personal_server.cli.serving_process
-late = {"mcp", "mcp_types", "pydantic", "webauthn", "numpy", "PIL"}
+late = {"mcp", "mcp_types", "pydantic", "webauthn", "joserfc", "numpy", "PIL"}
 print(*sorted(late & sys.modules.keys()))
 """
 

@@ -10,8 +10,6 @@ from collections.abc import Collection, Mapping
 from typing import Any, cast
 
 import orjson
-from joserfc import jwk, jws
-from joserfc.errors import JoseError
 
 from pdpp_kernel.oauth_errors import InvalidClient
 from pdpp_kernel.values import NANOSECONDS
@@ -31,6 +29,10 @@ class UnknownKey(InvalidClient):
 
 def peek(assertion: str) -> tuple[dict[str, Any], dict[str, Any]]:
     """Header and claims, not yet believed.  Raises: InvalidClient."""
+    # it takes a thirtieth of the start of a server, and few clients sign
+    from joserfc import jws  # noqa: PLC0415
+    from joserfc.errors import JoseError  # noqa: PLC0415
+
     malformed = refusal("form")
     if len(assertion) > MAX_ASSERTION:
         raise malformed
@@ -50,6 +52,9 @@ def verify_signature(assertion: str, keys: Mapping[str, object], declared: str |
 
     Raises: InvalidClient, UnknownKey.
     """
+    from joserfc import jwk, jws  # noqa: PLC0415
+    from joserfc.errors import JoseError  # noqa: PLC0415
+
     header, _ = peek(assertion)
     algorithm = header.get("alg")
     if algorithm not in SIGNING_ALGORITHMS or declared not in (None, algorithm):

@@ -16,8 +16,6 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
-from joserfc import jws
-from joserfc.jwk import ECKey
 
 from pdpp_kernel.errors import InvalidRequest
 from personal_server.consent.credentials import base64url
@@ -106,6 +104,10 @@ def authorization(endpoint: str, contact: str, key: ec.EllipticCurvePrivateKey, 
         "exp": now_s + TOKEN_SECONDS,
         "sub": contact,
     }
+    # what signs takes a thirtieth of the start of a server, and few browsers are told anything
+    from joserfc import jws  # noqa: PLC0415
+    from joserfc.jwk import ECKey  # noqa: PLC0415
+
     signing = ECKey.import_key(_jwk(key))
     token = jws.serialize_compact(
         {"typ": "JWT", "alg": "ES256"}, orjson.dumps(claims), signing, algorithms=["ES256"]

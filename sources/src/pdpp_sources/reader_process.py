@@ -39,6 +39,7 @@ from pdpp_sources.common.errors import BadRecord, ExportError
 from pdpp_sources.common.resume_point import Place, parse_place
 from pdpp_sources.export_files import file_facts
 from pdpp_sources.live_databases import copies_of_live
+from pdpp_sources.read_ahead import read_ahead
 from pdpp_sources.reader_channel import (
     SLATE_BYTES,
     Slate,
@@ -481,6 +482,7 @@ class _Child:
             self._opened = opened.pop_all()
         self._requests, self._replies = self._process.requests, self._process.replies
         self._ready: Ready | None = None
+        self._is_ahead = False
         self.is_idle = True
         self.used_zone = False
         self.places: tuple[tuple[object, ...], ...] | None = None
@@ -513,6 +515,9 @@ class _Child:
 
     def items(self, request: Read) -> Iterator[SourceItem]:
         """The items. Raises: _Ended."""
+        if not self._is_ahead:
+            self._replies = self._opened.enter_context(read_ahead(self._replies))
+            self._is_ahead = True
         self._send(request)
         while True:
             match reply := self._next():

@@ -19,7 +19,6 @@ from pdpp_kernel.source_item import Skipped, SourceBlob, SourceItem, SourceRecor
 from pdpp_kernel.system.confinement import Limits, confine
 from pdpp_kernel.system.landlock import read_only
 from pdpp_kernel.system.picture_languages import language_folder
-from pdpp_kernel.system.wide_pipes import widen
 from pdpp_kernel.texts import message, render_text
 from pdpp_sources.common.errors import BadRecord, ExportError, MemberDamaged
 from pdpp_sources.common.export import Export, open_export, open_parts
@@ -339,7 +338,6 @@ def main(files: Sequence[int], seconds: float, memory_bytes: int) -> NoReturn:
     """
     requests_file, replies_file, slate_file = files
     limits = Limits(seconds, memory_bytes)
-    widen(replies_file)  # what was read waits there while what was said before is stored
     replies = os.fdopen(replies_file, "wb", BUFFER_BYTES)
     nowhere = os.open(os.devnull, os.O_WRONLY)  # libraries may print, and a terminal obeys letters
     for stream in (sys.stdout, sys.stderr):

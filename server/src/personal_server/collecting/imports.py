@@ -41,6 +41,10 @@ from personal_server.storage.ports.whole_store import RecordStore
 
 BATCH_RECORDS = 2_000
 BATCH_BYTES = 16 * 1024 * 1024
+FIRST_PARTS = 4
+"""The first batch is so small a part of one, the next twice as large: storing begins at once, while
+the rest is read.
+"""
 BLOB_CHUNK_BYTES = 1024 * 1024
 ID_BYTES = 12
 # What is told beside an entry that was read, or that is the same as another.
@@ -273,12 +277,14 @@ class ImportRun:
 
         A part of an export larger than a batch is stored in several; within it no place is noted.
         """
-        batch, position, within = _Batch(self._ports.batch_parts), self.start, False
+        parts = FIRST_PARTS * self._ports.batch_parts
+        batch, position, within = _Batch(parts), self.start, False
         for item in items:
             begins = item.position > position
             if batch.is_full or (within and begins):
                 self._store(batch)
-                batch, within = _Batch(self._ports.batch_parts), not begins
+                parts = max(parts // 2, self._ports.batch_parts)
+                batch, within = _Batch(parts), not begins
                 if begins:
                     yield item.position
             position = item.position

@@ -60,6 +60,7 @@ def serve(
     workers
         Use this many processes instead of PDPP_WORKERS; 1 means only this process.
     """
+    long_life.put_off()
     stop_before_serving()
     forbid_core_dumps()
     settings = settings_or_exit(port, data_dir)

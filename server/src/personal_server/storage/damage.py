@@ -11,6 +11,8 @@ import time
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
+import msgspec
+
 from pdpp_kernel.texts import message
 
 _log = logging.getLogger(__name__)
@@ -34,20 +36,19 @@ Damaged = DamagedLine | str
 """A record, or the id of a blob."""
 
 
-class DamageNotes:
+class DamageNotes(msgspec.Struct):
     """Damaged records and blobs that reads met."""
 
-    def __init__(self, clock: Callable[[], int] = time.time_ns) -> None:
-        self._clock = clock
-        self._lock = threading.Lock()
-        self._found: dict[Damaged, str] = {}
-        self.since_ns: int | None = None
-        self.file_since_ns: int | None = None  # since when the file itself is known to be damaged
+    clock: Callable[[], int] = time.time_ns
+    since_ns: int | None = None
+    file_since_ns: int | None = None  # since when the file itself is known to be damaged
+    _lock: threading.Lock = msgspec.field(default_factory=threading.Lock)
+    _found: dict[Damaged, str] = msgspec.field(default_factory=dict[Damaged, str])
 
     def note_file(self) -> None:
         """Remember, until the server starts again, that the file itself is damaged."""
         if self.file_since_ns is None:
-            self.file_since_ns = self._clock()
+            self.file_since_ns = self.clock()
             _log.error("the database file is damaged: pdpp doctor --data says where")
 
     def note(self, damaged: Damaged, where_found: str) -> None:
@@ -57,7 +58,7 @@ class DamageNotes:
             if len(self._found) < MOST_NOTED:
                 self._found[damaged] = where_found
             if self.since_ns is None:
-                self.since_ns = self._clock()
+                self.since_ns = self.clock()
         if not is_told:
             _log.error("damaged bytes in %s: pdpp doctor --data lists all of them", where_found)
 

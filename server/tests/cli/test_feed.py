@@ -85,6 +85,15 @@ def test_a_folder_is_added_run_checked_paused_resumed_and_removed(
     assert commands.run("remove", "Downloads") == 5
 
 
+def test_a_check_lists_what_the_records_lack(commands: Commands, tmp_path: Path) -> None:
+    folder = tmp_path / "Downloads"
+    folder.mkdir()
+    assert commands.run("add", folder) == 0
+    (folder / "mail.mbox").write_bytes(an_mbox(range(3)))
+    [missing] = commands.json("check", "Downloads")["differences"]
+    assert missing == {"item": "mail.mbox", "reason": "new", "code": None}
+
+
 @pytest.mark.parametrize("options", [("--every", "1s"), ("--every", "x"), ("--layout", "heap")])
 def test_what_no_feed_can_be_is_refused(
     commands: Commands, tmp_path: Path, options: tuple[str, ...]

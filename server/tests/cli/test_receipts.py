@@ -85,7 +85,7 @@ def test_an_import_that_did_not_come_to_its_end_is_told(
 ) -> None:
     letter = "From a@b Mon Jan  1 00:00:00 2024\nFrom: a@b\nMessage-ID: <{}@b>\n\nhello\n\n"
     (tmp_path / "Inbox").write_text("".join(map(letter.format, range(2_500))))
-    with machine.interrupted_after(2_000):
+    with machine.interrupted_after(1_500):
         machine.run("import", tmp_path / "Inbox")
     code, printed = machine.run("receipts")
     assert (code, printed["receipts"]) == (0, [])

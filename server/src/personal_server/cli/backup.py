@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import re
 import shlex
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, TypeAlias
 
 import cyclopts
+import msgspec
 from cyclopts import Parameter, validators
 
 from pdpp_kernel.errors import StorageUnavailable
@@ -291,7 +291,7 @@ def _tell_standing(
     skipped = "" if proof is None else proof.skipped
     if as_json:
         report = {
-            "schedule": None if schedule is None else asdict(schedule),
+            "schedule": None if schedule is None else msgspec.to_builtins(schedule),
             "set_by": "environment" if settings.backup_dir is not None else "command",
             "kept": sum(Path(row.path).exists() for row in rows),
             "last_backup": _instant(made_at_ns),

@@ -6,10 +6,11 @@ Source: docs/contract/resource-server.md 14.3.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Annotated
 
 import cyclopts
+import msgspec
 from cyclopts import Parameter
 from rich.text import Text
 
@@ -180,7 +181,7 @@ def _asked(number: int, entry: DisclosureEntry) -> Text:
 
 
 def _json(number: int, entry: DisclosureEntry) -> dict[str, object]:
-    members: dict[str, object] = {"number": number, **asdict(entry)}
+    members: dict[str, object] = {"number": number, **msgspec.to_builtins(entry)}
     members.pop("subject_id")
     members.pop("detail")
     if entry.detail is not None:

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
 from pathlib import Path
 
 import cyclopts
+import msgspec
 
 from pdpp_kernel.errors import InvalidState
 from pdpp_kernel.texts import counted
@@ -264,7 +264,7 @@ def check(feed: str, /, *, json: Flag = False) -> int:
         else:
             found = check_feed(row, stores, reader, zone)
     if json:
-        print_json(asdict(found))
+        print_json(msgspec.to_builtins(found))
     else:
         _print_check(found)
     return UNFINISHED if found.is_short else 0
@@ -370,7 +370,7 @@ def _facts(
 
 
 def _result_json(result: RunResult) -> dict[str, object]:
-    members: dict[str, object] = asdict(result)
+    members: dict[str, object] = msgspec.to_builtins(result)
     del members["reached_ns"], members["is_fetched"], members["pause_seconds"]
     return members | {"connection_ids": sorted(result.connection_ids)}
 

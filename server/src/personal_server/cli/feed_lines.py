@@ -8,9 +8,9 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import Annotated
 
+import msgspec
 from cyclopts import Parameter
 
 from pdpp_kernel.values import instant_text
@@ -107,7 +107,7 @@ def feed_json(row: FeedRow, last: Sequence[FeedRunRow] = ()) -> dict[str, object
 
 def _run_json(run: FeedRunRow) -> dict[str, object]:
     members: dict[str, object] = {
-        name: value for name, value in asdict(run).items() if not name.endswith("_ns")
+        name: value for name, value in msgspec.to_builtins(run).items() if not name.endswith("_ns")
     }
     moments = {"began_at": run.began_at_ns, "ended_at": run.ended_at_ns}
     return members | {name: instant_text(at_ns) for name, at_ns in moments.items()}

@@ -6,8 +6,8 @@ Source: docs/contract/authorization-server.md 15.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import asdict
 
+import msgspec
 from rich.console import Console
 from rich.text import Text
 
@@ -214,7 +214,7 @@ def figures_json(figures: ReadingFigures) -> dict[str, object]:
     """What was read, what may be, and what was unusual."""
     limits = figures.limits
     return {
-        "read_today": asdict(figures.today),
+        "read_today": msgspec.to_builtins(figures.today),
         "limits_per_day": {
             "records": limits.records_per_day,
             "bytes": limits.bytes_per_day,

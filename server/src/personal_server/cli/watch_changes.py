@@ -12,9 +12,10 @@ import subprocess
 import time
 from collections.abc import Callable, Generator, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Annotated
 
+import msgspec
 from cyclopts import Parameter
 
 from pdpp_kernel.texts import counted
@@ -128,7 +129,7 @@ def _tell(change: SeenChange, words: list[str], *, json: bool) -> None:
     if words:
         _run(change, words)
     elif json:
-        print(json_text.dumps(asdict(change)), flush=True)  # noqa: T201 (data)
+        print(json_text.dumps(msgspec.to_builtins(change)), flush=True)  # noqa: T201 (data)
     else:
         many = change.change_count_hint
         sentence = f"{change.stream}: {counted(many, 'record')} changed in {change.connection_id}"

@@ -33,6 +33,7 @@ from bench.clients import HostedCaller, Refused, RestCaller
 from bench.load import Load, load, lua_of, wrk_path
 from bench.operations import Read, change_feed, reads_of, searches_anew
 from bench.peers import PEERS, Peer, serving
+from bench.process_family import share_bytes
 from bench.site import STORES, Running, Site, database, programs_of
 
 ROUNDS = 200
@@ -109,7 +110,7 @@ class Start:
         while (spent := running.processor_seconds) > before:
             before = spent
             sleep(STILL_SECONDS)
-        idle = sum(running.resident_each) / 2**20
+        idle = sum(map(share_bytes, running.processes)) / 2**20
         return cls(running.ready_seconds * 1e3, first * 1e3, idle)
 
 

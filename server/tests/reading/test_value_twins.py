@@ -9,8 +9,6 @@ import pytest
 from pdpp_kernel.errors import QueryTimeout
 from personal_server.domain.authority import ReadAuthority
 from personal_server.domain.declaration_document import parse_declaration
-from personal_server.domain.stored import CollectionRun, RunStatus
-from personal_server.reading.empty_answers import visible_values
 from personal_server.reading.value_twins import twins_of
 from personal_server.storage.ports.whole_store import RecordStore
 from server.tests.resource_server.door import Door
@@ -99,26 +97,6 @@ def test_twins_follow_every_write(door: Door, place: str, any_store: RecordStore
     assert twins(door, target, access()) == [("shop", "Nett o", 1), ("shop", "netto", 1)]
     narrow = access(resources=("s1", "s5"))
     assert twins(door, target, narrow) == [("shop", "netto", 1)]
-
-
-def test_values_are_looked_at_once_until_a_record_changes(
-    door: Door, any_store: RecordStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    looks = list[object]()
-
-    def counted(*asked: Any) -> dict[str, int]:
-        looks.append(asked)
-        return visible_values(*asked)
-
-    monkeypatch.setattr("personal_server.reading.value_twins.visible_values", counted)
-    target = f"{LIST}&filter[shop]=Netto"
-    assert len(twins(door, target, access())) == 2
-    any_store.record_run(DIARY, CollectionRun("run_1", RunStatus.SUCCEEDED, 1))
-    assert len(twins(door, target, access())) == 2
-    assert len(looks) == 1
-    write(any_store, DIARY, "entries", [visit(5, "netto")], declared=SHOPPING)
-    assert len(twins(door, target, access())) == 3
-    assert len(looks) == 2
 
 
 def test_twins_that_were_not_found_in_time_are_looked_for_again(

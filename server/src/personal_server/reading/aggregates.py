@@ -119,7 +119,7 @@ def read_aggregate(
             snapshot, read.sources, read.plan.conditions, read.warnings, freshness
         )
     elif read.plan.conditions and read.plan.words is None:
-        emptiness = value_twins(ports.alike, snapshot, read.sources, read.plan.conditions)
+        emptiness = value_twins(snapshot, read.sources, read.plan.conditions)
     return ReadResult(
         data=_aggregation(read, found, units),
         warnings=(

@@ -10,7 +10,6 @@ from personal_server.domain.cursor import Sealer
 from personal_server.reading.capture_times import CaptureTimes
 from personal_server.reading.rankings import Rankings, RecentSearches
 from personal_server.reading.semantic_search import QueryEmbedder
-from personal_server.reading.value_twins import AlikeValues
 from personal_server.storage.ports.snapshots import ReadSnapshot
 from personal_server.storage.ports.whole_store import RecordStore
 
@@ -43,7 +42,6 @@ class ReadPorts:
     capture_times: CaptureTimes = field(default_factory=CaptureTimes)
     rankings: Rankings = field(default_factory=Rankings)
     recent: RecentSearches[object] = field(default_factory=RecentSearches[object])
-    alike: AlikeValues = field(default_factory=AlikeValues)
     planted: PlantedRecords = frozenset
     time_zone: Callable[[], str] = lambda: "UTC"
     embedder: QueryEmbedder | None = None

@@ -78,7 +78,7 @@ def read_records(
     if page.rows and (read.sources[0].declared.measured or read.plan.conditions):
         from personal_server.reading.units import notes_on_page  # noqa: PLC0415 (few reads)
 
-        notes, mixed, beside = notes_on_page(ports.alike, snapshot, read, page.rows, query.cursor)
+        notes, mixed, beside = notes_on_page(snapshot, read, page.rows, query.cursor)
         meta, warnings = meta | notes, (*warnings, *mixed)
     records = _disclosed_page(read, page, expansions, query)
     following = page.more or len(records) < len(page.rows)

@@ -26,7 +26,7 @@ from personal_server.enforcement.authorized_reads import AuthorizedRead, units_p
 from personal_server.enforcement.plans import AggregatePlan, RecordsPlan
 from personal_server.enforcement.rows import Aggregation, Group, PlacedRow
 from personal_server.reading.missing_values import without_value
-from personal_server.reading.value_twins import AlikeValues, value_twins
+from personal_server.reading.value_twins import value_twins
 from personal_server.storage.ports.snapshots import ReadSnapshot
 
 Code = Literal["mixed_currencies", "mixed_units"]
@@ -68,7 +68,6 @@ def units_of_figure(
 
 
 def notes_on_page(
-    alike: AlikeValues,
     snapshot: ReadSnapshot,
     read: AuthorizedRead[RecordsPlan],
     rows: Sequence[PlacedRow],
@@ -79,7 +78,7 @@ def notes_on_page(
     """
     meta, warnings, disclosed = units_of_page(snapshot, read, rows)
     if cursor is None and read.plan.conditions:
-        twins = value_twins(alike, snapshot, read.sources, read.plan.conditions)
+        twins = value_twins(snapshot, read.sources, read.plan.conditions)
         meta, disclosed = meta | twins.meta, [*disclosed, *twins.disclosed]
         warnings = (*warnings, *without_value(read.sources, read.plan.conditions))
     return meta, warnings, disclosed

@@ -10,12 +10,11 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterable, Sequence
 
-import msgspec
-
 from pdpp_kernel.criteria import Condition
 from personal_server.domain.authority import ReadableSource
 from personal_server.domain.disclosure import Disclosed
 from personal_server.enforcement.authorized_reads import values_plan
+from personal_server.enforcement.plans import AggregatePlan
 from personal_server.reading.empty_answers import (
     MAX_NEAR,
     MOST_VALUES,
@@ -24,41 +23,11 @@ from personal_server.reading.empty_answers import (
     names_values,
     visible_values,
 )
+from personal_server.storage.derived import once
 from personal_server.storage.ports.snapshots import ReadSnapshot
-
-# So many are kept, of up to 5,000 values each.
-_MOST_KEPT = 8
-Alike = dict[str, list[tuple[str, int]]]
-"""Values and how many records have each, by their letters alone."""
-
-
-class AlikeValues(msgspec.Struct):
-    """All visible values of a few fields, kept as long as no record changes."""
-
-    _kept: list[tuple[object, Alike]] = msgspec.field(default_factory=list[tuple[object, Alike]])
-
-    def of(
-        self,
-        snapshot: ReadSnapshot,
-        sources: tuple[ReadableSource, ...],
-        condition: Condition,
-        others: tuple[Condition, ...],
-    ) -> Alike:
-        """Those of records that meet the other conditions."""
-        plan = values_plan(sources, condition, others, MOST_VALUES)
-        key = (snapshot.epoch, snapshot.horizon, plan)
-        alike = next((values for known, values in [*self._kept] if known == key), None)
-        if alike is None:
-            alike = Alike()
-            for value, count in visible_values(snapshot, sources, condition, others).items():
-                alike.setdefault(_plain(value), []).append((value, count))
-            if alike:  # without any, there may have been no time to look
-                self._kept = [(key, alike), *self._kept[: _MOST_KEPT - 1]]
-        return alike
 
 
 def value_twins(
-    known: AlikeValues,
     snapshot: ReadSnapshot,
     sources: Sequence[ReadableSource],
     conditions: tuple[Condition, ...],
@@ -70,7 +39,7 @@ def value_twins(
             continue
         sought = [str(each) for each in condition.values]
         others = tuple(each for each in conditions if each is not condition)
-        alike = known.of(snapshot, tuple(sources), condition, others)
+        alike = _alike(snapshot, tuple(sources), condition, others)
         values = dict(each for plain in _plain_of(sought) for each in alike.get(plain, ()))
         twins = twins_of(sought, values, caseless=condition.caseless)
         found += [NearValue(condition.field, each, values[each], twin=True) for each in twins]
@@ -90,6 +59,34 @@ def twins_of(sought: Sequence[str], values: Iterable[str], *, caseless: bool = F
         for value in values
         if _plain(value) in plain and (value.casefold() if caseless else value) not in met
     ]
+
+
+# So many are kept, of up to 5,000 values each.
+_MOST_KEPT = 8
+Alike = dict[str, list[tuple[str, int]]]
+"""Values and how many records have each, by their letters alone."""
+
+
+def _alike(
+    snapshot: ReadSnapshot,
+    sources: tuple[ReadableSource, ...],
+    condition: Condition,
+    others: tuple[Condition, ...],
+) -> Alike:
+    """All visible values; those of a few fields are kept as long as nothing is written."""
+    kept: list[tuple[AggregatePlan, Alike]] = once(
+        snapshot.derived, "values alike", list[tuple[AggregatePlan, Alike]]
+    )
+    plan = values_plan(sources, condition, others, MOST_VALUES)
+    alike = next((values for known, values in [*kept] if known == plan), None)
+    if alike is None:
+        alike = Alike()
+        for value, count in visible_values(snapshot, sources, condition, others).items():
+            alike.setdefault(_plain(value), []).append((value, count))
+        if alike:  # without any, there may have been no time to look
+            kept[_MOST_KEPT - 1 :] = []
+            kept.insert(0, (plan, alike))
+    return alike
 
 
 def _plain_of(sought: Sequence[str]) -> list[str]:

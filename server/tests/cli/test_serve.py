@@ -301,3 +301,28 @@ def test_the_password_file_counts_on_the_first_start_only(tmp_path: Path) -> Non
     assert sign_in.has_password()
     with pytest.raises(CommandError):
         require_password(owner(), settings)
+
+
+SUPERVISING = """
+import gc, sys
+from personal_server.cli import serve
+
+class Told(serve.Supervisor):
+    def run(self):
+        print(gc.isenabled())
+        return 0
+
+platform = sys.argv[1]
+begun, serve.Supervisor = serve.workers_of, Told
+serve.workers_of = lambda _: begun(platform)
+sys.exit(serve.serve(workers=2))
+"""
+
+
+@pytest.mark.parametrize("platform", ["linux", "darwin"])
+def test_whoever_supervises_for_years_looks_for_what_nothing_refers_to(
+    machine: Mapping[str, str], platform: str
+) -> None:
+    program = [sys.executable, "-c", SUPERVISING, platform]
+    told = subprocess.run(program, env=machine, capture_output=True, text=True, check=True)
+    assert told.stdout.split() == ["True"]

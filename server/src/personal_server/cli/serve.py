@@ -87,7 +87,9 @@ def serve(
             port=port,
             data_dir=data_dir and str(data_dir),
         )
-        return Supervisor(role, memory, workers_of(sys.platform)).run()
+        supervisor = Supervisor(role, memory, workers_of(sys.platform))
+        long_life.leave_what_is_there()
+        return supervisor.run()
 
 
 def workers_of(platform: str) -> Workers:
@@ -97,7 +99,6 @@ def workers_of(platform: str) -> Workers:
     # imported once, for all of them
     from personal_server.cli.serving_process import work  # noqa: PLC0415
 
-    long_life.leave_what_is_there()
     return WorkerCopies(work)
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from personal_server.domain.declaration_document import parse_declaration
 from personal_server.semantics.index import PassageIndex
-from personal_server.storage.catalog import KnownDeclarations
+from personal_server.storage.known_declarations import KnownDeclarations
 from personal_server.storage.ports.whole_store import RecordStore
 from personal_server.storage.sql.records import sign_blocks
 from server.tests.resource_server.door import Door, Reply

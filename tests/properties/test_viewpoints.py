@@ -43,7 +43,7 @@ from personal_server.storage.authorization_rows import (
     PackageRow,
     TokenRow,
 )
-from personal_server.storage.catalog import KnownDeclarations
+from personal_server.storage.known_declarations import KnownDeclarations
 from personal_server.storage.ports.disclosure_stores import DisclosureQuery
 from server.tests.console.browsing import CHEAP_HASHER, ORIGIN, Browser, Page
 from server.tests.resource_server.door import Door, Reply

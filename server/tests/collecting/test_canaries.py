@@ -8,7 +8,8 @@ import pytest
 
 from pdpp_kernel.errors import InvalidState, NotFound
 from personal_server.collecting.canaries import PlantedPlace, plant
-from personal_server.storage.catalog import Catalog, KnownDeclarations, StoredCatalogs
+from personal_server.storage.catalog import Catalog, StoredCatalogs
+from personal_server.storage.known_declarations import KnownDeclarations
 from personal_server.storage.ports.whole_store import RecordStore
 from server.tests.storage.conftest import sqlite_store
 from server.tests.storage.worlds import furnish, note, write

@@ -39,8 +39,8 @@ from personal_server.storage.authorization_rows import (
     RequestRow,
     TokenRow,
 )
-from personal_server.storage.catalog import KnownDeclarations
 from personal_server.storage.feed_rows import FeedRow
+from personal_server.storage.known_declarations import KnownDeclarations
 from personal_server.storage.ports.authorization_store import R
 from server.tests.console.browsing import CHEAP_HASHER, ORIGIN, SECOND, Browser, Clock
 from tests.oracle.authorization_memory import MemoryAuthorizationStore

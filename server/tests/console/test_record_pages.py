@@ -14,7 +14,7 @@ from personal_server.enforcement.queries import RecordsQuery, Selectors
 from personal_server.reading.owner import OwnerReads
 from personal_server.reading.records import read_records
 from personal_server.semantics.index import PassageIndex
-from personal_server.storage.catalog import KnownDeclarations
+from personal_server.storage.known_declarations import KnownDeclarations
 from server.tests.cli.test_disclosures import entry
 from server.tests.console.browsing import Browser, Page, marked, numbers, words
 from server.tests.console.household import CHECKING, HOME, WORK, Household

@@ -6,7 +6,7 @@ import pytest
 
 from personal_server.console.search_chips import found_places
 from personal_server.reading.owner import OwnerReads
-from personal_server.storage.catalog import KnownDeclarations
+from personal_server.storage.known_declarations import KnownDeclarations
 from server.tests.console.household import HOME, WORK, Household
 
 AT_HOME, AT_WORK = (HOME, "messages"), (WORK, "messages")

@@ -46,7 +46,7 @@ from personal_server.storage.authorization_rows import (
     SubscriptionRow,
     TokenRow,
 )
-from personal_server.storage.catalog import KnownDeclarations
+from personal_server.storage.known_declarations import KnownDeclarations
 from personal_server.storage.ports.authorization_store import AuthorizationStore
 from personal_server.storage.sql.logs.authorization import SqlAuthorizationStore
 from personal_server.storage.sql.logs.authorization_transaction import SqlAuthorizationTransaction

@@ -7,7 +7,7 @@ import pytest
 from personal_server.enforcement.filter_texts import FilterText
 from personal_server.reading.newest_times import newest_time, oldest_time
 from personal_server.reading.owner import OwnerReads, ProspectiveReads
-from personal_server.storage.catalog import KnownDeclarations
+from personal_server.storage.known_declarations import KnownDeclarations
 from server.tests.resource_server.door import Door
 from server.tests.resource_server.journal import (
     DIARY,

@@ -10,7 +10,7 @@ from personal_server.reading.identification import Identifier
 from personal_server.reading.owner import HolderReads, OwnerReads, ProspectiveReads, owner_of
 from personal_server.reading.tokens import TokenHolder
 from personal_server.storage.authorization_rows import GrantRow
-from personal_server.storage.catalog import KnownDeclarations
+from personal_server.storage.known_declarations import KnownDeclarations
 from server.tests.reading.tokens.test_identifying import NOW, World
 from server.tests.resource_server.door import Door
 from server.tests.resource_server.journal import (

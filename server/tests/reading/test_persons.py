@@ -19,7 +19,7 @@ from personal_server.domain.stored import Batch, RecordWrite
 from personal_server.enforcement.authority import read_authority
 from personal_server.reading.owner import owner_of
 from personal_server.reading.persons import every_person, planted_behind
-from personal_server.storage.catalog import KnownDeclarations
+from personal_server.storage.known_declarations import KnownDeclarations
 from personal_server.storage.ports.whole_store import RecordStore
 from server.tests.resource_server.door import Door
 from server.tests.storage.conftest import sqlite_store

@@ -25,7 +25,7 @@ from personal_server.reading.relaxing import (
 )
 from personal_server.reading.search import search
 from personal_server.semantics.index import PassageIndex
-from personal_server.storage.catalog import KnownDeclarations
+from personal_server.storage.known_declarations import KnownDeclarations
 from personal_server.storage.ports.snapshots import READ_DEADLINE_SECONDS, ReadSnapshot
 from server.tests.resource_server.door import Door, Reply
 from server.tests.resource_server.journal import (

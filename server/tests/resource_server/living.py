@@ -31,7 +31,7 @@ from personal_server.resource_server.application import Bearer, Ports, ResourceS
 from personal_server.resource_server.openapi import openapi_document
 from personal_server.resource_server.quotas import LimitRules, Quotas
 from personal_server.resource_server.route_modules import Parts, route_table
-from personal_server.storage.catalog import KnownDeclarations
+from personal_server.storage.known_declarations import KnownDeclarations
 from personal_server.storage.ports.feed_stores import FeedStore
 from personal_server.storage.ports.snapshots import ReadSnapshot
 from personal_server.storage.ports.whole_store import RecordStore

@@ -20,7 +20,7 @@ from personal_server.semantics.index import (
     PassageIndex,
     passages_of,
 )
-from personal_server.storage.catalog import KnownDeclarations
+from personal_server.storage.known_declarations import KnownDeclarations
 from server.tests.semantics.tiny import TinyEmbedder
 from server.tests.storage.conftest import sqlite_store
 from server.tests.storage.ports.test_passages import nearest

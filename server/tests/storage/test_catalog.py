@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from pdpp_kernel.errors import StorageUnavailable
-from personal_server.storage.catalog import KnownDeclarations
+from personal_server.storage.known_declarations import KnownDeclarations
 from personal_server.storage.sql.store import SqlRecordStore
 from personal_server.storage.sqlite.database import SqliteDatabase
 from server.tests.storage.worlds import furnish

@@ -8,14 +8,11 @@ too costly, another process is started, reports that place, and goes on behind i
 from __future__ import annotations
 
 import os
-import signal
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from functools import partial
-from io import BytesIO
 from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, Self
@@ -23,62 +20,39 @@ from typing import BinaryIO, Self
 import msgspec
 import orjson
 
-from pdpp_kernel.source_item import (
-    LARGEST_BLOB_BYTES,
-    Data,
-    FileText,
-    Skipped,
-    SourceBlob,
-    SourceItem,
-    SourceRecord,
-    TextState,
-)
+from pdpp_kernel.source_item import Data, FileText, Skipped, SourceItem, TextState
 from pdpp_kernel.system.confinement import LIMITS, Limits
 from pdpp_kernel.texts import parse_text
-from pdpp_sources.common.errors import BadRecord, ExportError
+from pdpp_sources.common.errors import BadRecord
 from pdpp_sources.common.resume_point import Place, parse_place
 from pdpp_sources.export_files import file_facts
 from pdpp_sources.live_databases import copies_of_live
-from pdpp_sources.read_ahead import read_ahead
-from pdpp_sources.reader_channel import (
-    SLATE_BYTES,
-    Slate,
-    receive_reply,
-    send,
-)
+from pdpp_sources.reader_child import WORKER, ReaderChild, ReaderEnded, skipped_of
 from pdpp_sources.reader_messages import (
-    BlobFacts,
-    Broken,
-    End,
     KnownSources,
     KnownTable,
     ListSources,
     Look,
-    Message,
     Misguided,
     Read,
     ReadFile,
     Ready,
     RecipeInside,
-    RecordItem,
     Refused,
-    Reply,
     SaidByFile,
     Seen,
     SeenReading,
-    SkippedItem,
     UnusableRecipe,
 )
-from pdpp_sources.reader_refusals import reader_failed, refusal, too_costly, with_package
-from pdpp_sources.started_process import started_process
+from pdpp_sources.reader_refusals import refusal, too_costly, with_package
 
-WORKER = "pdpp_sources.reader_worker"
+READER = WORKER
+"""The module of its processes; whoever has many started loads it first."""
 RECIPES = "recipes"  # the folder of the owner's, in the data directory
 TABLES = (".csv", ".tsv", ".tab", ".json", ".jsonl", ".ndjson")
 DATABASES = (".sqlite", ".sqlite3", ".db", "/history", "/bookmarks")  # Chrome's have no endings
 MOST_ENDS = 100  # of the process, in one reading
 MOST_PLACES = 10_000
-_BUFFER_BYTES = 256 * 1024
 
 
 class CostlyPlaces:
@@ -182,9 +156,9 @@ class ReaderProcess:
         self._limits = limits
         self._beneath = beneath
         self._opened = ExitStack()
-        self._child: _Child | None = None
+        self._child: ReaderChild | None = None
         self._opened_for_texts = ExitStack()
-        self._child_for_texts: _Child | None = None
+        self._child_for_texts: ReaderChild | None = None
         self._copied = ExitStack()
         self._copies: dict[Path, dict[str, str]] = {}
         self._failed: dict[Place, None] = {}  # tried again by the next import: code may be mended
@@ -229,7 +203,7 @@ class ReaderProcess:
             )
             try:
                 reply = self._running_for(request).ask(request)
-            except _Ended as ended:
+            except ReaderEnded as ended:
                 self._learn(ended)
                 continue
             match reply:
@@ -256,7 +230,7 @@ class ReaderProcess:
                 for item in islice(self._running().items(Read(reading.number, at)), given, None):
                     at, given = item.position, given + 1 if item.position == at else 1
                     yield item if package is None else with_package(item, package)
-            except _Ended as ended:
+            except ReaderEnded as ended:
                 ends += 1
                 self._learn(ended, package)
                 if ends > MOST_ENDS:
@@ -284,7 +258,7 @@ class ReaderProcess:
                 reply = child.ask(request, content)
                 if isinstance(reply, SaidByFile):
                     return FileText(reply.state, reply.text)
-            except _Ended as ended:
+            except ReaderEnded as ended:
                 if ended.fault is not None:
                     self.faults.append(ended.fault)
             self._child_for_texts = None
@@ -303,7 +277,7 @@ class ReaderProcess:
         """
         try:
             reply = self._running().ask(ListSources(self._recipe_texts()))
-        except _Ended as ended:
+        except ReaderEnded as ended:
             self._learn(ended)
             raise too_costly() from None
         if not isinstance(reply, KnownSources):
@@ -338,7 +312,7 @@ class ReaderProcess:
                 ProcessReading(self, path, instructions, number, reading)
                 for number, reading in enumerate(contents.readings)
             ),
-            tuple(_skipped(e) for e in contents.refused),
+            tuple(skipped_of(e) for e in contents.refused),
             contents.unread,
         )
 
@@ -348,7 +322,7 @@ class ReaderProcess:
         if [reading.connector_key for reading in readings] != [reading.connector_key]:
             raise too_costly()
 
-    def _learn(self, ended: _Ended, package: str | None = None) -> None:
+    def _learn(self, ended: ReaderEnded, package: str | None = None) -> None:
         """Keep the place.
 
         Raises: ExportTooCostly, ExportReaderFailed, where there is none, or it is no news.
@@ -365,13 +339,13 @@ class ReaderProcess:
         else:
             self._failed[ended.place] = None
 
-    def _running(self) -> _Child:
+    def _running(self) -> ReaderChild:
         """The process; another where that one has ended, or has more to say than was asked for."""
         if self._child is None or not self._child.is_idle:
             self._child = self._started()
         return self._child
 
-    def _running_for(self, request: Look) -> _Child:
+    def _running_for(self, request: Look) -> ReaderChild:
         """The process, if it reads nothing yet or this very export: it can open no other file."""
         places = (request.path, *request.further_parts, request.within)
         places = places if request.beneath is None else (request.beneath,)
@@ -383,15 +357,15 @@ class ReaderProcess:
         child.places = places
         return child
 
-    def _started_for_texts(self) -> _Child:
+    def _started_for_texts(self) -> ReaderChild:
         self._opened_for_texts.close()
-        child = self._opened_for_texts.enter_context(_Child(self._limits))
+        child = self._opened_for_texts.enter_context(ReaderChild(self._limits))
         self._child_for_texts = child
         return child
 
-    def _started(self) -> _Child:
+    def _started(self) -> ReaderChild:
         self._opened.close()
-        return self._opened.enter_context(_Child(self._limits))
+        return self._opened.enter_context(ReaderChild(self._limits))
 
 
 def _identity(place: str | None) -> tuple[object, ...]:
@@ -444,127 +418,3 @@ class ProcessReading:
         """What identifies the files that were read."""
         parts = (self.path, *self.wanted.further_parts)
         return file_facts(parts, len(self.seen.files), self.seen.total_bytes)
-
-
-def _skipped(skipped: SkippedItem) -> Skipped:
-    return Skipped(skipped.where, skipped.code, parse_text(skipped.reason), skipped.position)
-
-
-class _Ended(Exception):
-    """The process ended while it read; `place` is where it stood.
-
-    Shapes: `fault` is an error of its own, if it was one.
-    """
-
-    def __init__(self, costly: Place | None, fault: str | None = None) -> None:
-        super().__init__()
-        self.place = costly
-        self.fault = fault
-
-    def refusal(self, package: str | None) -> ExportError:
-        """What to tell where it cannot be read on; `package` is that of the reader, if not ours."""
-        return too_costly() if self.fault is None else reader_failed(package)
-
-
-class _Child:
-    """One process, until it ends."""
-
-    def __init__(self, limits: Limits) -> None:
-        with ExitStack() as opened:
-            shared = opened.enter_context(tempfile.TemporaryFile())
-            shared.truncate(SLATE_BYTES)
-            self._slate = Slate(shared.fileno(), limits.seconds)
-            self._process = opened.enter_context(
-                started_process(
-                    WORKER, limits.memory_bytes, os.dup(shared.fileno()), seconds=limits.seconds
-                )
-            )
-            self._opened = opened.pop_all()
-        self._requests, self._replies = self._process.requests, self._process.replies
-        self._ready: Ready | None = None
-        self._is_ahead = False
-        self.is_idle = True
-        self.used_zone = False
-        self.places: tuple[tuple[object, ...], ...] | None = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._opened.close()
-
-    def ended_by_time(self) -> bool:
-        """End it, where it has not; whether the system had done so, since its time was up."""
-        return self._process.end() == -signal.SIGPROF
-
-    def wait_until_ready(self) -> Ready:
-        """Until it has given up what it can. Raises: ExportTooCostly, if it does not start."""
-        if self._ready is None:
-            ready = receive_reply(self._replies)
-            if not isinstance(ready, Ready):
-                raise too_costly()
-            self._ready = ready
-        return self._ready
-
-    def ask(self, request: Message, content: BinaryIO | None = None) -> Reply:
-        """The reply to a request, and to the bytes that follow it. Raises: _Ended."""
-        self._send(request, content)
-        reply = self._next()
-        self.is_idle = True
-        return reply
-
-    def items(self, request: Read) -> Iterator[SourceItem]:
-        """The items. Raises: _Ended."""
-        if not self._is_ahead:
-            self._replies = self._opened.enter_context(read_ahead(self._replies))
-            self._is_ahead = True
-        self._send(request)
-        while True:
-            match reply := self._next():
-                case RecordItem():
-                    blobs = tuple(map(self._blob, reply.blobs))
-                    yield SourceRecord(
-                        reply.stream, reply.data, reply.position, blobs, reply.thread
-                    )
-                case SkippedItem():
-                    yield _skipped(reply)
-                case End():
-                    self.is_idle, self.used_zone = True, reply.used_zone
-                    return
-                case _:
-                    raise _Ended(self._slate.place())
-
-    def _blob(self, facts: BlobFacts) -> SourceBlob:
-        if facts.size_bytes > LARGEST_BLOB_BYTES:
-            raise _Ended(self._slate.place())
-        content = self._replies.read(facts.size_bytes)
-        if len(content) < facts.size_bytes:
-            raise _Ended(self._slate.place())
-        return SourceBlob(
-            facts.json_path,
-            facts.mime_type,
-            facts.sha256,
-            facts.size_bytes,
-            facts.filename,
-            partial(BytesIO, content),
-        )
-
-    def _send(self, request: Message, content: BinaryIO | None = None) -> None:
-        self.wait_until_ready()
-        self.is_idle = False
-        try:
-            send(self._requests, request)
-            while content is not None and (chunk := content.read(_BUFFER_BYTES)):
-                self._requests.write(chunk)
-            self._requests.flush()
-        except BrokenPipeError:
-            raise _Ended(self._slate.place()) from None
-
-    def _next(self) -> Reply:
-        try:
-            reply = receive_reply(self._replies)
-        except msgspec.DecodeError:
-            reply = None
-        if reply is None or isinstance(reply, Broken):
-            raise _Ended(self._slate.place(), reply.fault if reply else None)
-        return reply

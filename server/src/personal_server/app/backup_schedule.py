@@ -9,7 +9,7 @@ import math
 import os
 from pathlib import Path
 
-from personal_server.app.databases import BEFORE_MIGRATION
+from personal_server.app.early_copies import BEFORE_MIGRATION
 from personal_server.app.stores import Stores
 from personal_server.domain.stored import BackupSchedule
 from personal_server.settings import Settings

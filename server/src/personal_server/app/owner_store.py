@@ -18,8 +18,9 @@ from personal_server.granting.owner_sessions import OwnerSignIn
 from personal_server.reading.ports import ReadPorts
 from personal_server.reading.preview import EvidenceReader
 from personal_server.settings import Settings
-from personal_server.storage.catalog import Catalogs, KnownDeclarations, StoredCatalogs
+from personal_server.storage.catalog import Catalogs, StoredCatalogs
 from personal_server.storage.damage import DamageNotes
+from personal_server.storage.known_declarations import KnownDeclarations
 from personal_server.storage.ports.authorization_store import AuthorizationStore
 from personal_server.storage.ports.disclosure_stores import DisclosureStore
 

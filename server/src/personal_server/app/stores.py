@@ -32,7 +32,8 @@ from personal_server.reading.identification import OpenBriefly, OpenState
 from personal_server.reading.ports import ReadPorts
 from personal_server.reading.sealed_tokens import store_sealer
 from personal_server.settings import FORWARDED, Settings
-from personal_server.storage.catalog import Catalogs, KnownDeclarations, StoredCatalogs
+from personal_server.storage.catalog import Catalogs, StoredCatalogs
+from personal_server.storage.known_declarations import KnownDeclarations
 from personal_server.storage.ports.authorization_store import AuthorizationStore
 from personal_server.storage.ports.disclosure_stores import DisclosureStore
 from personal_server.storage.ports.snapshots import ChangeSignal

@@ -48,7 +48,8 @@ from personal_server.reading.identification import Identifier, OpenState
 from personal_server.reading.owner import OwnerReads
 from personal_server.reading.ports import ReadPorts
 from personal_server.reading.preview import EvidenceReader
-from personal_server.storage.catalog import KnownDeclarations, StoredCatalogs
+from personal_server.storage.catalog import StoredCatalogs
+from personal_server.storage.known_declarations import KnownDeclarations
 from personal_server.storage.ports.authorization_store import AuthorizationStore
 from personal_server.storage.ports.disclosure_stores import DisclosureStore
 

@@ -17,7 +17,7 @@ from personal_server.domain.grant import Resolved
 from personal_server.domain.possession import PresentedToken
 from personal_server.enforcement.authority import read_authority
 from personal_server.reading.tokens import TokenHolder, TokenResolver, TokenState
-from personal_server.storage.catalog import KnownDeclarations
+from personal_server.storage.known_declarations import KnownDeclarations
 from personal_server.storage.ports.authorization_store import AuthorizationReader
 from personal_server.storage.ports.snapshots import READ_DEADLINE_SECONDS, PastBudget, ReadSnapshot
 

@@ -19,8 +19,8 @@ from personal_server.enforcement.authority import read_authority
 from personal_server.reading.identification import Identifier, OpenState
 from personal_server.reading.ports import ReadPorts
 from personal_server.reading.tokens import TokenHolder
-from personal_server.storage.catalog import KnownDeclarations
 from personal_server.storage.derived import once
+from personal_server.storage.known_declarations import KnownDeclarations
 from personal_server.storage.ports.snapshots import ReadSnapshot
 
 

@@ -26,7 +26,7 @@ from personal_server.enforcement.authorize import authorize_records
 from personal_server.enforcement.authorized_reads import hit_plan
 from personal_server.enforcement.disclose import discloser
 from personal_server.enforcement.queries import MAX_LIMIT, RecordsQuery, Selectors
-from personal_server.storage.catalog import KnownDeclarations
+from personal_server.storage.known_declarations import KnownDeclarations
 from personal_server.storage.ports.snapshots import ReadSnapshot, Snapshots
 
 

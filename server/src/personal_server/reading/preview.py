@@ -28,7 +28,7 @@ from personal_server.reading.aggregates import ShownAggregation, read_aggregate
 from personal_server.reading.owner import OwnerReads
 from personal_server.reading.ports import ReadPorts
 from personal_server.reading.records import read_records
-from personal_server.storage.catalog import KnownDeclarations
+from personal_server.storage.known_declarations import KnownDeclarations
 
 BUDGET_SECONDS: Final = 2.0
 LEAST_SECONDS: Final = 0.05

@@ -43,8 +43,8 @@ from personal_server.resource_server.write_targets import (
     declared_stream,
     target_of,
 )
-from personal_server.storage.catalog import KnownDeclarations
 from personal_server.storage.damage import MEND_RECORDS
+from personal_server.storage.known_declarations import KnownDeclarations
 from personal_server.storage.ports.snapshots import READ_DEADLINE_SECONDS
 from personal_server.web.byte_ranges import CHUNK_BYTES, FilePart, asked_range
 from personal_server.web.parameters import SELECTORS, Parameter

@@ -41,7 +41,7 @@ from personal_server.resource_server.envelopes import (
 )
 from personal_server.resource_server.owner_lists import named_page
 from personal_server.resource_server.sent_declarations import SentDeclaration
-from personal_server.storage.catalog import KnownDeclarations
+from personal_server.storage.known_declarations import KnownDeclarations
 from personal_server.storage.ports.snapshots import READ_DEADLINE_SECONDS
 from personal_server.web.json_schemas import Components, JsonSchema
 from personal_server.web.parameters import CURSOR, Parameter, page_limit

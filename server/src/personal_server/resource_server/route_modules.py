@@ -26,7 +26,7 @@ from personal_server.resource_server.openapi import Beside, openapi_document
 from personal_server.resource_server.read_routes import read_routes
 from personal_server.resource_server.refused_lines import RefusedLines
 from personal_server.resource_server.writes import Ingest
-from personal_server.storage.catalog import KnownDeclarations
+from personal_server.storage.known_declarations import KnownDeclarations
 from personal_server.storage.ports.disclosure_stores import DisclosureStore
 from personal_server.storage.ports.feed_stores import FeedStore
 from personal_server.web.routes import Route

@@ -15,7 +15,7 @@ from pdpp_kernel.errors import (
 from pdpp_kernel.source_declaration import SourceDeclaration
 from personal_server.collecting.chosen_connection import write_target
 from personal_server.domain.connection import Connection, ConnectionStatus
-from personal_server.storage.catalog import KnownDeclarations
+from personal_server.storage.known_declarations import KnownDeclarations
 from personal_server.storage.ports.snapshots import ReadSnapshot
 from personal_server.web.parameters import Parameter
 from personal_server.web.requests import Request

@@ -31,7 +31,7 @@ from personal_server.resource_server.write_targets import (
     declared_stream,
     target_of,
 )
-from personal_server.storage.catalog import KnownDeclarations
+from personal_server.storage.known_declarations import KnownDeclarations
 from personal_server.storage.ports.snapshots import READ_DEADLINE_SECONDS
 from personal_server.web.parameters import Parameter
 from personal_server.web.replies import Reply

@@ -19,7 +19,7 @@ from personal_server.domain.stored import (
     Unembedded,
 )
 from personal_server.semantics.embedder import Embedder, EmbedderFailed
-from personal_server.storage.catalog import KnownDeclarations
+from personal_server.storage.known_declarations import KnownDeclarations
 from personal_server.storage.ports.whole_store import RecordStore
 
 EVERY_SECONDS = 5.0

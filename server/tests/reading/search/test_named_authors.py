@@ -12,7 +12,7 @@ import pytest
 from pdpp_kernel.source_declaration import SourceDeclaration
 from personal_server.domain.declaration_document import parse_declaration
 from personal_server.semantics.index import PassageIndex
-from personal_server.storage.catalog import KnownDeclarations
+from personal_server.storage.known_declarations import KnownDeclarations
 from personal_server.storage.ports.whole_store import RecordStore
 from server.tests.resource_server.door import Door, Reply
 from server.tests.resource_server.journal import (

@@ -20,7 +20,7 @@ from personal_server.domain.possession import PresentedToken
 from personal_server.reading.identification import Identified, Identifier, OneState
 from personal_server.reading.tokens import TokenHolder, TokenResolver, TokenState
 from personal_server.storage.authorization_rows import GrantRow, TokenRow
-from personal_server.storage.catalog import KnownDeclarations
+from personal_server.storage.known_declarations import KnownDeclarations
 from personal_server.storage.ports.authorization_store import R
 from personal_server.storage.ports.snapshots import PastBudget
 from personal_server.storage.tables import Assignment

@@ -24,7 +24,7 @@ from personal_server.domain.stored import Batch, RecordWrite
 from personal_server.enforcement.plans import RecordsPlan
 from personal_server.enforcement.scopes import Scope
 from personal_server.reading.persons import every_person
-from personal_server.storage.catalog import KnownDeclarations
+from personal_server.storage.known_declarations import KnownDeclarations
 from personal_server.storage.ports.whole_store import RecordStore
 from personal_server.storage.sql.records import copy_slices, rebuilds
 from personal_server.storage.sql.store import SqlRecordStore

@@ -13,7 +13,7 @@ from pdpp_kernel.person_fields import Identity, IdentityKind
 from pdpp_kernel.persons import Corrections
 from personal_server.collecting.persons import turn_on
 from personal_server.enforcement.plans import RecordsPlan
-from personal_server.storage.catalog import KnownDeclarations
+from personal_server.storage.known_declarations import KnownDeclarations
 from personal_server.storage.sql.fixed_tables import MentionRow
 from personal_server.storage.sql.records.persons import corrections, forget_lost_corrections
 from personal_server.storage.sql.source_tables import find_source

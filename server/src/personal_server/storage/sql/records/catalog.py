@@ -14,7 +14,7 @@ from pdpp_kernel.errors import ConnectionNotFound, DeclarationConflict, InvalidS
 from pdpp_kernel.source_declaration import SourceDeclaration
 from personal_server.domain.connection import Connection
 from personal_server.domain.stored import Rebuild, StoredDeclaration
-from personal_server.storage.catalog import kept_declaration
+from personal_server.storage.known_declarations import kept_declaration
 from personal_server.storage.sql.declared_layouts import layouts
 from personal_server.storage.sql.driver import Session
 from personal_server.storage.sql.fixed_tables import (

@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from pdpp_kernel.values import DAY_NANOSECONDS
 from personal_server.domain.disclosure import SERVED, AskedDetail, DisclosureEntry
-from personal_server.storage.sql.care.upkeep import SqlLogs
+from personal_server.storage.sql.care.stored_logs import SqlLogs
 from personal_server.storage.sql.logs.disclosures import SqlDisclosures
 from personal_server.storage.sqlite.database import SqliteDatabase
 from personal_server.upkeep.logs import seal_logs, verify_log

@@ -11,7 +11,7 @@ import pytest
 
 from pdpp_mcp_server.commands.exits import run_app
 from personal_server.cli.verify import verify_command
-from personal_server.storage.sql.care.upkeep import SqlLogs
+from personal_server.storage.sql.care.stored_logs import SqlLogs
 from personal_server.storage.sql.logs.disclosures import SqlDisclosures
 from personal_server.storage.sqlite.database import SqliteDatabase
 from personal_server.upkeep.logs import seal_logs, signing_key

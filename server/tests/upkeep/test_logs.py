@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from pdpp_kernel.values import DAY_NANOSECONDS
 from personal_server.domain.disclosure import SERVED, AskedDetail, DisclosureEntry
 from personal_server.granting.audit import SERVER, audit
-from personal_server.storage.sql.care.upkeep import SqlLogs
+from personal_server.storage.sql.care.stored_logs import SqlLogs
 from personal_server.storage.sql.logs import log_chain
 from personal_server.storage.sql.logs.authorization import SqlAuthorizationStore
 from personal_server.storage.sql.logs.disclosures import SqlDisclosures

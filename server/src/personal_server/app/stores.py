@@ -39,7 +39,8 @@ from personal_server.storage.ports.disclosure_stores import DisclosureStore
 from personal_server.storage.ports.snapshots import ChangeSignal
 from personal_server.storage.ports.whole_store import RecordStore
 from personal_server.storage.sql.care.integrity import IntegrityChecks
-from personal_server.storage.sql.care.upkeep import SqlLogs, SqlUpkeepStore
+from personal_server.storage.sql.care.stored_logs import SqlLogs
+from personal_server.storage.sql.care.upkeep import SqlUpkeepStore
 from personal_server.storage.sql.change_signal import DatabaseSignal
 from personal_server.storage.sql.logs import authorization, disclosures
 from personal_server.storage.sql.store import SqlRecordStore
@@ -58,7 +59,6 @@ class Stores:
     records: RecordStore
     authorization: AuthorizationStore
     disclosures: DisclosureStore
-    logs: ChainedLogs
     open_state: OpenState
     open_briefly: OpenBriefly
     reads: ReadPorts
@@ -77,6 +77,11 @@ class Stores:
     def catalogs(self) -> Catalogs:
         """What could be granted."""
         return StoredCatalogs(self.records, self.declarations)
+
+    @property
+    def logs(self) -> ChainedLogs:
+        """What was read and what the owner did, as chains."""
+        return SqlLogs(self.database, self.records.subject_id)
 
     @property
     def receipts(self) -> ConsentReceipts:
@@ -121,7 +126,6 @@ def open_stores(
             disclosures.SqlDisclosures(
                 database, subject_id, keeps_details=settings.asked_detail_days > 0
             ),
-            SqlLogs(database, subject_id),
             *one_state(database, subject_id),
             ReadPorts(
                 records,

@@ -12,7 +12,8 @@ import pytest
 from personal_server.domain.disclosure import AskedDetail
 from personal_server.domain.log_chain import LogHead
 from personal_server.domain.stored import ClockNote
-from personal_server.storage.sql.care.upkeep import SqlLogs, SqlUpkeepStore
+from personal_server.storage.sql.care.stored_logs import SqlLogs
+from personal_server.storage.sql.care.upkeep import SqlUpkeepStore
 from personal_server.storage.sql.logs.disclosures import SqlDisclosures
 from personal_server.storage.sql.store import SqlRecordStore
 from server.tests.reading.test_shown_disclosures import entry

@@ -7,14 +7,17 @@ import re
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from threading import Event
 
 import pytest
 
 from pdpp_kernel.source_item import FileText, Skipped, SourceItem, SourceRecord, TextState
 from pdpp_kernel.system.confinement import MB, Limits
-from pdpp_sources.common.errors import ExportError
+from pdpp_sources.common.errors import ExportError, ExportTooCostly
 from pdpp_sources.common.resume_point import Place
 from pdpp_sources.reader_process import CostlyPlaces, ReaderProcess, Wanted
 from sources.tests.hostile_attachments import ATTACHED
@@ -229,6 +232,34 @@ def test_one_beyond_the_limits_is_too_costly_and_costs_no_other(name: str) -> No
         assert said(process, b"good", "a.txt") == GOOD_TEXT
         assert said(process, content(), filename) == FileText(TextState.TOO_COSTLY)
         assert said(process, b"good", "a.txt") == GOOD_TEXT
+
+
+def test_threads_that_ask_at_once_are_answered_at_once() -> None:
+    with ReaderProcess(CostlyPlaces()) as process, ThreadPoolExecutor(4) as pool:
+        contents = [f"file {number}".encode() * 50_000 for number in range(24)]
+        answers = list(pool.map(partial(said, process), contents, ["a.txt"] * len(contents)))
+        assert [each.text for each in answers] == [each.decode() for each in contents]
+
+
+def test_whoever_leaves_waits_for_no_file() -> None:
+    asked = Event()
+
+    class Content(io.BytesIO):
+        def read(self, size: int | None = -1, /) -> bytes:
+            asked.set()
+            return super().read(size)
+
+    def left() -> FileText:
+        return process.text_of(Content(content()), len(content()), None, filename)
+
+    filename, content = HOSTILE_ATTACHED["PDF of 100,000 objects"]  # which takes seconds
+    with ThreadPoolExecutor(1) as pool:
+        with ReaderProcess(CostlyPlaces()) as process:
+            assert said(process, b"good", "a.txt") == GOOD_TEXT
+            answer = pool.submit(left)
+            assert asked.wait(30)
+        with pytest.raises(ExportTooCostly):
+            answer.result()
 
 
 def test_it_reads_in_its_confinement_what_it_reads_without() -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import threading
 from base64 import b64encode
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
@@ -15,7 +17,10 @@ from pdpp_kernel.record import JsonObject
 from pdpp_kernel.source_item import Data, FileText, TextState
 from pdpp_kernel.system import picture_languages
 from pdpp_sources.reader_process import ReaderProcess
+from personal_server.collecting import text_readings
+from personal_server.collecting.imports import ImportRun
 from personal_server.storage.ports.whole_store import RecordStore
+from server.tests.app.http_server.served import until
 from server.tests.cli.import_machine import Machine
 from server.tests.storage.conftest import sqlite_store
 from sources.tests.specimens.documents import DOCX, PDF
@@ -203,7 +208,8 @@ def test_a_file_that_ends_its_reader_is_told_and_not_tried_again(
     def costly(_: object, content: BinaryIO, size: int, kind: str | None, name: str) -> FileText:
         if name == "bill.pdf":
             return FileText(TextState.TOO_COSTLY)
-        assert texts(machine.store)["bill.pdf"] == ("too_costly", None)  # already, if this ends it
+        # already, if this ends it
+        until(lambda: texts(machine.store)["bill.pdf"] == ("too_costly", None))
         return FileText(TextState.READ, "lease")
 
     path = written(tmp_path, mail(BILL, LEASE))
@@ -216,6 +222,56 @@ def test_a_file_that_ends_its_reader_is_told_and_not_tried_again(
         "bill.pdf": ("too_costly", None),
         "lease.docx": ("read", "lease"),
     }
+
+
+def two_cores(_: int) -> set[int]:
+    return {0, 1}
+
+
+@pytest.fixture
+def on_two_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", two_cores)
+
+
+def test_files_are_read_beside_each_other(
+    machine: Machine, tmp_path: Path, on_two_cores: None
+) -> None:
+    both = threading.Barrier(2, timeout=30)
+
+    def text_of(*arguments: object) -> FileText:
+        both.wait()
+        return FileText(TextState.READ, str(arguments[-1]))
+
+    with reading(text_of):
+        machine.streams(written(tmp_path, mail(BILL, LEASE)))
+    assert texts(machine.store) == {n: ("read", n) for n in ("bill.pdf", "lease.docx")}
+
+
+def test_files_are_read_while_records_are_stored(
+    machine: Machine, tmp_path: Path, on_two_cores: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, read_texts = threading.Event(), ImportRun.read_texts
+
+    def text_of(*_: object) -> FileText:
+        begun.set()
+        return FileText(TextState.READ, "bill")
+
+    def read_once_begun(run: ImportRun, show_count: Callable[[int], None]) -> None:
+        assert begun.wait(30)
+        read_texts(run, show_count)
+
+    monkeypatch.setattr(ImportRun, "read_texts", read_once_begun)
+    with reading(text_of):
+        machine.streams(written(tmp_path, mail(BILL)))
+    assert texts(machine.store) == {"bill.pdf": ("read", "bill")}
+
+
+def test_no_more_is_begun_than_is_kept(
+    machine: Machine, tmp_path: Path, on_two_cores: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(text_readings, "MOST_BEGUN", 0)
+    path = written(tmp_path, mail(BILL, LEASE))
+    assert machine.streams(path)["attachments"]["texts"] == {"read": 2}
 
 
 CHAT: Data = {

@@ -90,6 +90,10 @@ class ReaderChild:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End it, whatever it does."""
         self._opened.close()
 
     def ended_by_time(self) -> bool:

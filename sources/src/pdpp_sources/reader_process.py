@@ -20,7 +20,7 @@ from typing import BinaryIO, Self
 import msgspec
 import orjson
 
-from pdpp_kernel.source_item import Data, FileText, Skipped, SourceItem, TextState
+from pdpp_kernel.source_item import Data, FileText, Skipped, SourceItem
 from pdpp_kernel.system.confinement import LIMITS, Limits
 from pdpp_kernel.texts import parse_text
 from pdpp_sources.common.errors import BadRecord
@@ -39,12 +39,12 @@ from pdpp_sources.reader_messages import (
     Ready,
     RecipeInside,
     Refused,
-    SaidByFile,
     Seen,
     SeenReading,
     UnusableRecipe,
 )
 from pdpp_sources.reader_refusals import refusal, too_costly, with_package
+from pdpp_sources.text_processes import TextProcesses
 
 READER = WORKER
 """The module of its processes; whoever has many started loads it first."""
@@ -157,12 +157,11 @@ class ReaderProcess:
         self._beneath = beneath
         self._opened = ExitStack()
         self._child: ReaderChild | None = None
-        self._opened_for_texts = ExitStack()
-        self._child_for_texts: ReaderChild | None = None
         self._copied = ExitStack()
         self._copies: dict[Path, dict[str, str]] = {}
         self._failed: dict[Place, None] = {}  # tried again by the next import: code may be mended
         self.faults: list[str] = []  # errors of its own that it met, of which none was expected
+        self._texts = TextProcesses(limits, self.faults)
         self.package_faults: list[str] = []  # the same of readers of other packages, with these
         self.unusable_recipes: list[UnusableRecipe] = []  # of the owner's, at the last look
         self.recipes_inside: list[RecipeInside] = []  # of the export that was looked at last
@@ -174,7 +173,7 @@ class ReaderProcess:
 
     def __exit__(self, *_: object) -> None:
         self._opened.close()
-        self._opened_for_texts.close()
+        self._texts.leave()
         self._copied.close()
 
     def look(self, path: Path, instructions: Wanted) -> PathContents:
@@ -245,26 +244,10 @@ class ReaderProcess:
     ) -> FileText:
         """What a file says; the process that it ends is another than the one that reads exports.
 
+        Threads may ask at once.
         Raises: ExportTooCostly, if none starts.
         """
-        request = ReadFile(size_bytes, mime_type, filename)
-        while True:
-            running = self._child_for_texts
-            child = (
-                running if running is not None and running.is_idle else self._started_for_texts()
-            )
-            content.seek(0)
-            try:
-                reply = child.ask(request, content)
-                if isinstance(reply, SaidByFile):
-                    return FileText(reply.state, reply.text)
-            except ReaderEnded as ended:
-                if ended.fault is not None:
-                    self.faults.append(ended.fault)
-            self._child_for_texts = None
-            # A process that has read others may have ended on what they left in its memory.
-            if child.ended_by_time() or child is not running:
-                return FileText(TextState.TOO_COSTLY)
+        return self._texts.text_of(content, ReadFile(size_bytes, mime_type, filename))
 
     def facts(self) -> Ready:
         """Which built-in sources it knows, and what the system could not take from it."""
@@ -355,12 +338,6 @@ class ReaderProcess:
         if child.places not in (None, places):
             child = self._child = self._started()
         child.places = places
-        return child
-
-    def _started_for_texts(self) -> ReaderChild:
-        self._opened_for_texts.close()
-        child = self._opened_for_texts.enter_context(ReaderChild(self._limits))
-        self._child_for_texts = child
         return child
 
     def _started(self) -> ReaderChild:

@@ -44,6 +44,7 @@ from personal_server.collecting.imports import (
 )
 from personal_server.collecting.listed_records import ListedRecords
 from personal_server.collecting.survey import survey
+from personal_server.collecting.text_readings import readings_here
 from personal_server.domain.declaration_document import parse_declaration
 
 ShowPlace = Callable[[int], None]
@@ -212,7 +213,10 @@ class _PathImport:
             with progress(reading.seen.begins_at, contents.total_bytes) as show_place:
                 tally = survey(reading, declaration, show_place)
             return self._finished(reading, contents, tally, None, {}, {})
-        with opener() as ports:
+        with (
+            opener() as ports,
+            readings_here(self.command.reader, takes_little=ports.batch_parts > 1) as text_readings,
+        ):
             changed, known = dict[tuple[str, str], str](), None
             if reading.seen.full_name and (
                 known := known_table(ports.store, reading.seen, reading.facts())
@@ -253,13 +257,13 @@ class _PathImport:
                     reading,
                     connection,
                     declaration,
-                    is_whole=whole,
+                    text_readings,
+                    from_start=whole or (earlier is not None and earlier.from_start),
                     replaces=earlier.replaceable if earlier else None,
-                    from_start=earlier is not None and earlier.from_start,
                     listed=listed,
                 )
                 tally = _run_through(run, reading.seen.begins_at, contents.total_bytes)
-                _read_texts(run, self.command.reader)
+                _read_texts(run)
                 agreed = earlier is not None and earlier.are_replaced_by(tally)
                 if whole and tally.absent and not agreed:
                     agreed = may_delete(tally, self.command.yes)
@@ -354,11 +358,11 @@ def _run_through(run: ImportRun, first: int, total_bytes: int) -> ImportTally:
         raise
 
 
-def _read_texts(run: ImportRun, reader: ReaderProcess) -> None:
+def _read_texts(run: ImportRun) -> None:
     """Read what the files say that came with the records, and show how many were read."""
     try:
         with _bar() as show_count:
-            run.read_texts(reader, show_count)
+            run.read_texts(show_count)
     except KeyboardInterrupt:
         words().print(
             "  The import was interrupted. All records are stored, some without "

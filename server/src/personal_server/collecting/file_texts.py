@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import BinaryIO, Protocol, cast
+from functools import partial
+from typing import cast
 
 import msgspec
 
@@ -19,6 +20,7 @@ from pdpp_kernel.record import StoredRecord, canonical_key
 from pdpp_kernel.source_item import TEXT, TEXT_STATE, Data, FileText, TextState
 from pdpp_kernel.values import instant_text
 from personal_server.collecting.ingest import IngestResult
+from personal_server.collecting.text_readings import TextReadings
 from personal_server.storage.ports.whole_store import RecordStore
 from personal_server.storage.record_changes import latest_change
 
@@ -28,16 +30,6 @@ WRITTEN_AT_ONCE_CHARS = 4_000_000
 _SILENT = ("image/", "audio/", "video/", "font/")
 Line = Mapping[str, object]
 Keep = Callable[[list[Line]], IngestResult]
-
-
-class TextReader(Protocol):
-    """Whoever reads what a file says."""
-
-    def text_of(
-        self, content: BinaryIO, size_bytes: int, mime_type: str | None, filename: str | None
-    ) -> FileText:
-        """What it says, or why nothing; it takes a bounded time and fails for no file."""
-        ...
 
 
 def keeps_text(stream: Stream) -> bool:
@@ -54,6 +46,7 @@ class FileTexts(msgspec.Struct, frozen=True):
     store: RecordStore
     connection_id: str
     stream: Stream
+    readings: TextReadings
     counts: Counter[str] = msgspec.field(default_factory=Counter[str])
 
     def recalled(self, lines: Sequence[Line]) -> Iterator[list[Line]]:
@@ -74,17 +67,27 @@ class FileTexts(msgspec.Struct, frozen=True):
         if part:
             yield part
 
-    def read(self, reader: TextReader, keep: Keep) -> Iterator[int]:
+    def begin(self, lines: Sequence[Line]) -> None:
+        """Have files of lines that are stored read beside what is stored next."""
+        for line in lines:
+            if _data(line).get(TEXT_STATE) == TextState.WAITING:
+                self.readings.begin(*self._reading(_data(line)))
+
+    def read(self, keep: Keep) -> Iterator[int]:
         """Read every file that waits, and `keep` the records with their texts; yields how many."""
         after = ""
         while rows := self._waiting(after):
             texts: dict[str, FileText] = {}
             of_blobs: dict[str, FileText] = {}
             chars = 0
-            for row in rows:
-                blob_id = str(self._reference(row.data).get("blob_id"))
+            for number, row in enumerate(rows):
+                for near in rows[number : number + 2 * self.readings.at_once]:
+                    blob_id, read = self._reading(near.data)
+                    if blob_id not in of_blobs:
+                        self.readings.begin(blob_id, read)
+                blob_id, read = self._reading(row.data)
                 if blob_id not in of_blobs:
-                    of_blobs[blob_id] = self._said(reader, blob_id, row.data)
+                    of_blobs[blob_id] = self.readings.take(blob_id, read)
                 texts[row.key] = of_blobs[blob_id]
                 after = row.key
                 chars += len(texts[row.key].text or "")
@@ -115,7 +118,12 @@ class FileTexts(msgspec.Struct, frozen=True):
             return {TEXT_STATE: TextState.OTHER_KIND.value}
         return {TEXT_STATE: TextState.WAITING.value}
 
-    def _said(self, reader: TextReader, blob_id: str, data: Mapping[str, object]) -> FileText:
+    def _reading(self, data: Mapping[str, object]) -> tuple[str, Callable[[], FileText]]:
+        """The id of a record's bytes, and what reads them."""
+        blob_id = str(self._reference(data).get("blob_id"))
+        return blob_id, partial(self._said, blob_id, data)
+
+    def _said(self, blob_id: str, data: Mapping[str, object]) -> FileText:
         reference = self._reference(data)
         upload = self.store.blob_upload(self.connection_id, blob_id)
         try:
@@ -127,7 +135,7 @@ class FileTexts(msgspec.Struct, frozen=True):
         declared = (data.get(n) or reference.get(n) for n in ("mime_type", "filename"))
         kind, name = (each if isinstance(each, str) else None for each in declared)
         with content:
-            return reader.text_of(content, upload.size_bytes, kind, name)
+            return self.readings.reader.text_of(content, upload.size_bytes, kind, name)
 
     def _lines(self, texts: Mapping[str, FileText], rows: Sequence[StoredRecord]) -> list[Line]:
         """The records as they are now: one that was erased meanwhile, or changed, is left."""

@@ -28,11 +28,12 @@ from pdpp_kernel.values import instant_text
 from personal_server.collecting.absent_records import AbsentRecords
 from personal_server.collecting.begun_replacements import BegunReplacement
 from personal_server.collecting.connections import create_connection
-from personal_server.collecting.file_texts import FileTexts, TextReader, keeps_text
+from personal_server.collecting.file_texts import FileTexts, keeps_text
 from personal_server.collecting.ingest import IngestResult, ingest
 from personal_server.collecting.listed_records import ListedRecords
 from personal_server.collecting.readable_export import ReadableExport
 from personal_server.collecting.receipts import ImportMemory
+from personal_server.collecting.text_readings import TextReadings
 from personal_server.collecting.threads import BatchThreads
 from personal_server.domain.connection import Connection, ConnectionStatus
 from personal_server.domain.stored import CollectionRun, IncomingBlob, RunStatus
@@ -171,15 +172,16 @@ class ImportRun:
         reading: ReadableExport,
         connection: Connection,
         declaration: SourceDeclaration,
+        text_readings: TextReadings,
         *,
-        is_whole: bool = False,
-        replaces: BegunReplacement | None = None,
         from_start: bool = False,
+        replaces: BegunReplacement | None = None,
         listed: ListedRecords | None = None,
     ) -> None:
         """An import that finds out what the account has beyond a file that is read whole.
 
-        Shapes: `is_whole` where the owner says so; `replaces` is what it holds of the same file.
+        Shapes: `from_start` where the owner says that the file is whole, or it has to be read so
+            again; `replaces` is what it holds of the same file.
         """
         self._ports = ports
         if ports.batch_parts == 1:
@@ -195,11 +197,11 @@ class ImportRun:
         self._memory = ImportMemory(ports.store, connection.connection_id, stream)
         self._listed = listed
         # Whoever says that the file is the whole has it read whole, to know what it lacks.
-        is_read_whole = is_whole or from_start or listed is not None or replaces is not None
+        is_read_whole = from_start or listed is not None or replaces is not None
         self.start = 0 if is_read_whole else self._memory.place(self._fingerprint)
         self.place = self.start
         self._texts = {
-            stream.name: FileTexts(ports.store, connection.connection_id, stream)
+            stream.name: FileTexts(ports.store, connection.connection_id, stream, text_readings)
             for stream in declaration.streams.values()
             if keeps_text(stream)
         }
@@ -225,12 +227,12 @@ class ImportRun:
             self._absent.count_all(self.tally.of, self._declaration.streams, stored)
         return self.tally
 
-    def read_texts(self, reader: TextReader, show_count: Callable[[int], None]) -> None:
+    def read_texts(self, show_count: Callable[[int], None]) -> None:
         """Read every file of the connection that waits for it; `show_count` gets how many."""
         count = 0
         with self._ending():
             for name, texts in self._texts.items():
-                for read in texts.read(reader, partial(self._ingest, name)):
+                for read in texts.read(partial(self._ingest, name)):
                     count += read
                     show_count(count)
         self._count_texts()
@@ -321,6 +323,8 @@ class ImportRun:
             texts = self._texts.get(stream)
             for part in texts.recalled(lines) if texts else [lines]:
                 self.tally.add(stream, self._ingest(stream, part))
+                if texts:
+                    texts.begin(part)
             threads.keep_marks()
 
     def _threads(self, stream: str, threaded: list[tuple[Data, ThreadLinks]]) -> BatchThreads:

@@ -45,6 +45,8 @@ def conditions_in(
     """The values that a query names of fields that are not searched, and each literal (`C++`),
     which a searched field has to contain.
     """
+    if not any(each.named or each.literal for each in words.terms):
+        return ()  # of most, and of all the neighbours of a word
     found = _conditions(words, stream, granted)
     terms = [_in_fields(term, stream, granted) for term in words.terms]
     found += [_literal_condition(term, stream, granted) for term in terms]

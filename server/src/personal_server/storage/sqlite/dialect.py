@@ -17,7 +17,7 @@ from pdpp_kernel.values import Comparable, ValueKind, bound, comparable
 from personal_server.enforcement.plans import FieldWindowPlan
 from personal_server.storage.folding import fold
 from personal_server.storage.sql.dialect import Conditions, Lines, Value
-from personal_server.storage.sql.reads.word_entries import sought_entries
+from personal_server.storage.sql.reads.word_entries import marked, sought_entries
 from personal_server.storage.sql.records.word_index import MARK, STEM_MARK
 from personal_server.storage.tables import ColumnKind
 
@@ -250,15 +250,19 @@ def all_in_any(
     which is sought `among` others, if so asked.
     """
     sought = [term for term in words.terms if term.tokens]
-    match = f"({' AND '.join(_in_any(term, indexes) for term in sought) or _NO_WORD})"
-    return " NOT ".join([match, *(_in_any(term, among or indexes) for term in words.excluded)])
+    match = f"({' AND '.join(in_any(term, indexes) for term in sought) or _NO_WORD})"
+    return " NOT ".join([match, *(in_any(term, among or indexes) for term in words.excluded)])
 
 
-def _in_any(term: Term, indexes: Mapping[str, int]) -> str:
-    alternatives = [
-        f'"{" ".join(entry.words)}"{" *" if entry.is_prefix else ""}'
-        for entry in sought_entries(term, indexes)
-    ]
+def in_any(term: Term, indexes: Mapping[str, int]) -> str:
+    """Records that hold a term in at least one of the fields."""
+    if term.is_plain:  # as hundreds of neighbours are
+        alternatives = [f'"{marked(index, term.tokens[0])}"' for index in indexes.values()]
+    else:
+        alternatives = [
+            f'"{" ".join(entry.words)}"{" *" if entry.is_prefix else ""}'
+            for entry in sought_entries(term, indexes)
+        ]
     return f"({' OR '.join(alternatives or [_NO_WORD])})"
 
 

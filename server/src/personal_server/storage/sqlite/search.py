@@ -7,12 +7,12 @@ from functools import lru_cache
 
 import orjson
 
-from pdpp_kernel.criteria import Term, WordQuery
+from pdpp_kernel.criteria import Term
 from personal_server.enforcement.rows import Candidate
 from personal_server.storage.sql.compiler import Statement, Where
 from personal_server.storage.sql.reads.search import IndexedPart
 from personal_server.storage.sql.reads.word_entries import entries
-from personal_server.storage.sqlite.dialect import all_in_any
+from personal_server.storage.sqlite.dialect import in_any
 
 # So many terms are asked for as one: a question costs as much as looking up several of them.
 ASKED_TOGETHER = 16
@@ -24,7 +24,7 @@ def _asked_each(
 ) -> tuple[list[str], list[str]]:
     """What the index is asked for each term, and for some together; alike for many sources."""
     indexes = dict(places)
-    expressions = [all_in_any(WordQuery((term,)), indexes) for term in terms]
+    expressions = [in_any(term, indexes) for term in terms]
     begins = range(0, len(terms), ASKED_TOGETHER)
     return expressions, [" OR ".join(expressions[at : at + ASKED_TOGETHER]) for at in begins]
 
@@ -88,5 +88,5 @@ class FtsPart(IndexedPart):
 
 
 def _entry_counts(term: Term, indexes: Mapping[str, int]) -> dict[str, int]:
-    """How many entries of the index `all_in_any` asks for in each field, in their order."""
+    """How many entries of the index `in_any` asks for in each field, in their order."""
     return {field: len(entries(field, index, term)) for field, index in indexes.items()}

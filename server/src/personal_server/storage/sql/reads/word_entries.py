@@ -50,10 +50,15 @@ def entries(field: str, index: int, term: Term) -> list[Entry]:
     for alternative in term.alternatives_in(field):
         if alternative.inflected:
             sought = forms(alternative.tokens[0])
-            entries_found += [Entry((f"{index}{MARK}{word}",)) for word in sought.words]
+            entries_found += [Entry((marked(index, word),)) for word in sought.words]
             for family, stemmed in sought.stems.items():
                 entries_found += [Entry((stem_mark(index, family) + stem,)) for stem in stemmed]
         elif alternative.tokens:
-            words = tuple(f"{index}{MARK}{word}" for word in alternative.tokens)
+            words = tuple(marked(index, word) for word in alternative.tokens)
             entries_found.append(Entry(words, is_prefix=alternative.prefix))
     return entries_found
+
+
+def marked(index: int, word: str) -> str:
+    """A word of a field as it stands in the index, by the place of the field."""
+    return f"{index}{MARK}{word}"

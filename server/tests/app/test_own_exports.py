@@ -27,7 +27,8 @@ from pdpp_kernel.source_item import Data
 from personal_server.app import own_exports
 from personal_server.app.export_signer import ExportSigner
 from personal_server.app.own_export_head import is_own_export
-from personal_server.collecting.connections import create_connection, move_connection
+from personal_server.collecting.connection_status import move_connection
+from personal_server.collecting.connections import create_connection
 from personal_server.collecting.declarations import declare
 from personal_server.collecting.ingest import ingest
 from personal_server.collecting.persons import turn_on

@@ -9,7 +9,7 @@ import pytest
 from pdpp_kernel.errors import InvalidState
 from pdpp_kernel.record import blob_references
 from personal_server.collecting.account_moves import merge_accounts, part_accounts
-from personal_server.collecting.connections import move_connection
+from personal_server.collecting.connection_status import move_connection
 from personal_server.collecting.receipts import receipts_of
 from personal_server.domain.connection import Connection
 from server.tests.cli.import_machine import Machine

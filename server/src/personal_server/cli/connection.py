@@ -25,10 +25,8 @@ from personal_server.app.stores import Stores
 from personal_server.cli.kept_data import open_kept_stores
 from personal_server.collecting.account_moves import merge_accounts, part_accounts
 from personal_server.collecting.chosen_connection import named_connection
-from personal_server.collecting.connections import (
-    move_connection,
-    rename_connection,
-)
+from personal_server.collecting.connection_status import move_connection
+from personal_server.collecting.connections import rename_connection
 from personal_server.collecting.imports import ImportPorts
 from personal_server.domain.connection import Connection
 

@@ -19,11 +19,8 @@ from pdpp_kernel.errors import (
 from pdpp_kernel.source_item import Data
 from pdpp_kernel.texts import Text, day_of_text, message
 from pdpp_kernel.values import instant_ns
-from personal_server.collecting.connections import (
-    move_connection,
-    possible_actions,
-    rename_connection,
-)
+from personal_server.collecting.connection_status import move_connection, possible_actions
+from personal_server.collecting.connections import rename_connection
 from personal_server.collecting.imports import DAMAGE
 from personal_server.collecting.receipts import receipts_of
 from personal_server.console.account_receipts import AccountReceipt, ReceiptPages

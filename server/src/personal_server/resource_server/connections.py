@@ -19,13 +19,12 @@ from pdpp_kernel.errors import (
 )
 from pdpp_kernel.values import instant_ns, render_instant
 from pdpp_kernel.wire_objects import ConnectionId, Count, Instant, WireObject, Word
-from personal_server.collecting.connections import (
+from personal_server.collecting.connection_status import (
     OWNER_ACTIONS,
-    create_connection,
     move_connection,
     possible_actions,
-    rename_connection,
 )
+from personal_server.collecting.connections import create_connection, rename_connection
 from personal_server.domain.authority import ReadAuthority
 from personal_server.domain.connection import Connection, ConnectionStatus
 from personal_server.domain.stored import (

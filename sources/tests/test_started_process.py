@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from pdpp_kernel.system.confinement import MB
+from pdpp_sources import started_process as processes
 from pdpp_sources.process_starter import StartProcess
 from pdpp_sources.started_process import StartedProcess, Starter, started_process
 
@@ -78,6 +79,19 @@ def test_another_parent_is_started_where_one_has_ended() -> None:
         os.kill(parent, signal.SIGKILL)
     with started_process(ASKED, MEMORY_BYTES) as process:
         assert names(process)[1] != parent
+
+
+def test_one_that_is_begun_early_has_loaded_what_it_was_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    starter = Starter()
+    monkeypatch.setattr(processes, "STARTS", starter)
+    starter.begin((ASKED,))
+    starter.begin(("sources.tests.silent_worker",))  # there is one, which goes on as it is
+    with started_process(ASKED, MEMORY_BYTES) as process:
+        command = Path(f"/proc/{names(process)[1]}/cmdline").read_bytes().split(b"\0")
+    assert command[-2:] == [ASKED.encode(), b""]
+    starter.leave()
 
 
 def test_one_that_does_not_answer_in_time_is_ended() -> None:

@@ -43,9 +43,9 @@ from pdpp_sources.reader_messages import (
     SkippedItem,
 )
 from pdpp_sources.reader_refusals import reader_failed, too_costly
-from pdpp_sources.started_process import started_process
+from pdpp_sources.started_process import READER, started_process
 
-WORKER = "pdpp_sources.reader_worker"
+WORKER = READER
 _BUFFER_BYTES = 256 * 1024
 
 

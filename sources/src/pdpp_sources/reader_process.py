@@ -27,7 +27,7 @@ from pdpp_sources.common.errors import BadRecord
 from pdpp_sources.common.resume_point import Place, parse_place
 from pdpp_sources.export_files import file_facts
 from pdpp_sources.live_databases import copies_of_live
-from pdpp_sources.reader_child import WORKER, ReaderChild, ReaderEnded, skipped_of
+from pdpp_sources.reader_child import ReaderChild, ReaderEnded, skipped_of
 from pdpp_sources.reader_messages import (
     KnownSources,
     KnownTable,
@@ -46,8 +46,6 @@ from pdpp_sources.reader_messages import (
 from pdpp_sources.reader_refusals import refusal, too_costly, with_package
 from pdpp_sources.text_processes import TextProcesses
 
-READER = WORKER
-"""The module of its processes; whoever has many started loads it first."""
 RECIPES = "recipes"  # the folder of the owner's, in the data directory
 TABLES = (".csv", ".tsv", ".tab", ".json", ".jsonl", ".ndjson")
 DATABASES = (".sqlite", ".sqlite3", ".db", "/history", "/bookmarks")  # Chrome's have no endings

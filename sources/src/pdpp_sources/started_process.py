@@ -21,6 +21,7 @@ import msgspec
 from pdpp_sources.process_starter import END, STARTED, StartProcess
 
 STARTER = "pdpp_sources.process_starter"
+READER = "pdpp_sources.reader_worker"
 ANSWERS_WITHIN_SECONDS = 60.0
 """One that is silent for longer, though it had only to load or to fork, is ended."""
 _BUFFER_BYTES = 256 * 1024
@@ -83,6 +84,12 @@ class Starter(msgspec.Struct):
         """Begin none, but ask the one that this process was forked from itself."""
         control.settimeout(self.answers_within_seconds)
         self._control = control
+
+    def begin(self, preloaded: tuple[str, ...]) -> None:
+        """Begin that one before it is needed: it loads modules while this process does others."""
+        self.preloaded = preloaded
+        with self._lock, suppress(OSError):  # whoever needs one is told
+            self._control = self._control or self._begin()
 
     def _begin(self) -> socket.socket:
         control, theirs = socket.socketpair()

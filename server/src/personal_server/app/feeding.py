@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from pdpp_sources.export_files import open_file
-from pdpp_sources.reader_process import READER
-from pdpp_sources.started_process import STARTS
+from pdpp_sources.started_process import READER, STARTS
 from personal_server.app import mailbox_watches
 from personal_server.app.fed_records import FedRecords
 from personal_server.app.feed_imports import FOLDER, IMPORTER, ImportCommand

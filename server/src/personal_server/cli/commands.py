@@ -11,12 +11,12 @@ from pdpp_mcp_server.commands.main import APPS, FOR_PROGRAMS, KEEP_SAFE, LOOK, S
 COMMANDS: Commands = {
     "import": (
         START,
-        "personal_server.cli.import_command:import_exports",
+        "personal_server.cli.reading_commands:import_exports",
         "Import exports: files, folders or archives as you downloaded them, or your own export.",
     ),
     "sources": (
         START,
-        "personal_server.cli.sources:sources",
+        "personal_server.cli.reading_commands:sources",
         "List what can be imported, how to get each export, and what each export contains.",
     ),
     "feed": (

@@ -21,7 +21,12 @@ from pathlib import Path
 from threading import Thread
 from typing import Any
 
-from bench.process_family import family, peak_bytes
+from bench.process_family import (
+    family,
+    orphans_waited_for,
+    peak_bytes,
+    processor_seconds,
+)
 from bench.site import UNFINISHED, Site
 from sources.tests.hostile_corpus import HostileFile, hostile_files
 
@@ -112,25 +117,25 @@ def _row(site: Site, file: HostileFile) -> tuple[bool, Outcome]:
 
 def imported(site: Site, paths: Sequence[Path], *options: str) -> Outcome:
     """Import some files, and measure the processes that do it."""
-    begun = time.perf_counter()
-    process = subprocess.Popen(
-        site.command("pdpp", "import", *map(str, paths), *options, "--json"),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-    )
+    begun, used = time.perf_counter(), processor_seconds()
     peaks: list[int] = []
-    watch = Thread(target=_watch, args=(process.pid, peaks))
-    watch.start()
-    printed = process.stdout.read() if process.stdout else b""
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    watch.join()
+    with orphans_waited_for():
+        process = subprocess.Popen(
+            site.command("pdpp", "import", *map(str, paths), *options, "--json"),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+        )
+        watch = Thread(target=_watch, args=(process.pid, peaks))
+        watch.start()
+        printed = process.stdout.read() if process.stdout else b""
+        process.wait()
+        watch.join()
     report: dict[str, Any] = json.loads(printed) if printed.startswith(b"{") else {}
     return Outcome(
         process.returncode,
         report,
         time.perf_counter() - begun,
-        usage.ru_utime + usage.ru_stime,
+        processor_seconds() - used,
         max(peaks, default=0) / 2**20,
     )
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import hashlib
 import random
-import resource
 import shutil
 import signal
 import sqlite3
@@ -28,7 +27,13 @@ from pathlib import Path
 
 from bench import public_mails
 from bench.archive import Words
-from bench.process_family import family, held_bytes, peak_bytes
+from bench.process_family import (
+    family,
+    held_bytes,
+    orphans_waited_for,
+    peak_bytes,
+    processor_seconds,
+)
 from bench.site import UNFINISHED, Site
 from bench.takeout import generated_places, write_takeout
 
@@ -186,27 +191,23 @@ class Cost:
 
 def timed_import(site: Site, paths: list[Path]) -> Cost:
     """Import, and measure the processes that do it."""
-    begun, used = time.perf_counter(), _processor_seconds()
-    process = subprocess.Popen(_importing(site, paths))
+    begun, used = time.perf_counter(), processor_seconds()
     importing, together, readers = 0, 0, dict[int, int]()
-    while process.poll() is None:
-        importing = max(importing, peak_bytes(process.pid))
-        for pid in family(process.pid)[1:]:
-            readers[pid] = max(readers.get(pid, 0), peak_bytes(pid))
-        together = max(together, held_bytes(process.pid))
-        time.sleep(0.2)
+    with orphans_waited_for():
+        process = subprocess.Popen(_importing(site, paths))
+        while process.poll() is None:
+            importing = max(importing, peak_bytes(process.pid))
+            for pid in family(process.pid)[1:]:
+                readers[pid] = max(readers.get(pid, 0), peak_bytes(pid))
+            together = max(together, held_bytes(process.pid))
+            time.sleep(0.2)
+        seconds = time.perf_counter() - begun
     if process.returncode not in (0, UNFINISHED):
         sys.exit(f"pdpp import ended with {process.returncode}")
-    seconds = time.perf_counter() - begun
     peaks = {"import": importing / 2**20}
     peaks |= {f"reader {at}": peak / 2**20 for at, peak in enumerate(readers.values(), 1)}
     peaks["all together (PSS)"] = together / 2**20
-    return Cost(seconds, _processor_seconds() - used, peaks)
-
-
-def _processor_seconds() -> float:
-    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return usage.ru_utime + usage.ru_stime
+    return Cost(seconds, processor_seconds() - used, peaks)
 
 
 def count(site: Site) -> int:

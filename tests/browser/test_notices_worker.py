@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from personal_server.console.pages import NOTICES_WORKER
+from personal_server.console.static_files import NOTICES_WORKER
 from tests.browser.chromium import chromium
 
 pytestmark = pytest.mark.browser

@@ -11,7 +11,7 @@ from personal_server.authorization_server.openapi import (
     described_answers,
     described_paths,
 )
-from personal_server.console.pages import STYLESHEET_PATH
+from personal_server.console.static_files import STYLESHEET_PATH
 from personal_server.delivery.callbacks import Callbacks
 from personal_server.delivery.events import Events
 from personal_server.delivery.signatures import SecretBox

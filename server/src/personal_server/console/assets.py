@@ -9,7 +9,8 @@ from collections.abc import Callable
 
 from starlette.responses import Response
 
-from personal_server.console.pages import (
+from personal_server.console.session import PageRequest, PageRoute
+from personal_server.console.static_files import (
     ICON,
     MANIFEST,
     NOTICES_WORKER,
@@ -18,7 +19,6 @@ from personal_server.console.pages import (
     STYLESHEET_PATH,
     Script,
 )
-from personal_server.console.session import PageRequest, PageRoute
 
 _ICON_HEADERS = {
     "Cache-Control": "public, max-age=86400",

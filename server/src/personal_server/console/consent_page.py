@@ -37,9 +37,10 @@ from personal_server.console.consent_streams import (
 )
 from personal_server.console.consent_view import consent_view
 from personal_server.console.consent_words import SINGLE_ENDS
-from personal_server.console.pages import DECIDING, Templates, form_target
+from personal_server.console.pages import Templates, form_target
 from personal_server.console.passkeys import rendered
 from personal_server.console.session import PageRequest, PageRoute, acting
+from personal_server.console.static_files import DECIDING
 from personal_server.granting.decisions import Decided, Granting
 from personal_server.granting.owner_sessions import Clock, OwnerSignIn
 from personal_server.granting.passkeys import APPROVE, Passkeys

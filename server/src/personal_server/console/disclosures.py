@@ -24,10 +24,11 @@ from personal_server.console.disclosure_lines import (
     searches,
 )
 from personal_server.console.disclosure_plot import plot_of
-from personal_server.console.pages import LIVE, Templates
+from personal_server.console.pages import Templates
 from personal_server.console.places import PAGE_LINES, list_page, parse_number
 from personal_server.console.record_values import columns_of, table_row
 from personal_server.console.session import PageRequest, PageRoute
+from personal_server.console.static_files import LIVE
 from personal_server.console.viewpoints import OWN
 from personal_server.console.words import cut, field_words
 from personal_server.domain.authority import ReadableSource

@@ -17,8 +17,9 @@ from personal_server.console.asked_requests import requests_by_app
 from personal_server.console.disclosure_lines import disclosure_lines, searches
 from personal_server.console.feed_views import FeedList, feeds_in_trouble
 from personal_server.console.notice_lines import BESIDE, lasting, notice_lines
-from personal_server.console.pages import ASKING, Templates
+from personal_server.console.pages import Templates
 from personal_server.console.session import PageRequest, PageRoute
+from personal_server.console.static_files import ASKING
 from personal_server.delivery.notice_channels import channels, standing_notices
 from personal_server.domain.connection import Connection
 from personal_server.domain.hosts import first_question, host_connections

@@ -13,8 +13,9 @@ import msgspec
 from starlette.responses import Response
 
 from pdpp_kernel.errors import InvalidRequest, InvalidState
-from personal_server.console.pages import ZONE, Templates
+from personal_server.console.pages import Templates
 from personal_server.console.session import OWNER_HOME, PageRequest, PageRoute
+from personal_server.console.static_files import ZONE
 from personal_server.owner_locale import OwnerLocale
 
 REGIONS = (

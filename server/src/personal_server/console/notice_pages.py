@@ -16,8 +16,9 @@ from pdpp_kernel.texts import Text, message
 from personal_server.consent.credentials import base64url
 from personal_server.console.assets import MANIFEST_PATH, WORKER_PATH
 from personal_server.console.notice_lines import notice_lines
-from personal_server.console.pages import NOTICES, Templates
+from personal_server.console.pages import Templates
 from personal_server.console.session import PageRequest, PageRoute, acting
+from personal_server.console.static_files import NOTICES
 from personal_server.console.words import browser_name
 from personal_server.delivery.notice_channels import (
     ChannelKind,

@@ -6,17 +6,14 @@ template is escaped.  Source: docs/contract/authorization-server.md 0, 13.4.
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal, localcontext
 from functools import lru_cache, partial
-from importlib.resources import files
 from typing import Any
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
 
-import msgspec
 from babel.numbers import format_decimal, get_currency_precision
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
@@ -41,47 +38,13 @@ from personal_server.console import isolation, words
 from personal_server.console.isolation import IsolatingEnvironment, attribute_values
 from personal_server.console.languages import Language, PageReader, languages, negotiated
 from personal_server.console.session import PageRequest
+from personal_server.console.static_files import STYLESHEET_PATH, Script
 from personal_server.owner_locale import OwnerLocale
 from personal_server.web.error_responses import error_headers, json_error
 from personal_server.web.replies import NO_STORE
 from personal_server.web.responses import page_headers
 
 MOST_DECIMALS, MOST_DIGITS = 8, 400  # a sum of the largest numbers of JSON has some 320
-_STATIC = files("personal_server.console") / "static"
-STYLESHEET = (_STATIC / "console.css").read_bytes()
-ICON = (_STATIC / "icon.svg").read_bytes()
-
-
-class Script(msgspec.Struct, frozen=True):
-    """A script of ours under a name that changes with its content.
-
-    Shapes: `asks` says that it asks this server by itself, `installs` that it has a worker, on a
-        page that can be installed.
-    """
-
-    content: bytes
-    path: str
-    asks: bool = False
-    installs: bool = False
-
-
-def _script(*names: str, asks: bool = False, installs: bool = False) -> Script:
-    content = b"".join((_STATIC / f"{name}.js").read_bytes() for name in names)
-    digest = hashlib.sha256(content).hexdigest()[:12]
-    return Script(content, f"/assets/{names[0]}-{digest}.js", asks, installs)
-
-
-PASSKEYS, ZONE = _script("passkeys"), _script("zone")
-LIVE, UPLOADS = _script("live", "asking", asks=True), _script("uploads", "asking", asks=True)
-ASKING, ARRIVING = _script("asking", asks=True), _script("arriving")
-ARRIVING_PASSKEYS = _script("arriving", "passkeys")
-DECIDING = _script("consent", "passkeys", asks=True)
-NOTICES = _script("notices", installs=True)
-SCRIPTS = (PASSKEYS, LIVE, UPLOADS, ZONE, DECIDING, NOTICES, ASKING, ARRIVING, ARRIVING_PASSKEYS)
-NOTICES_WORKER = (_STATIC / "notices-worker.js").read_bytes()
-MANIFEST = (_STATIC / "manifest.webmanifest").read_bytes()
-STYLESHEET_PATH = f"/assets/console-{hashlib.sha256(STYLESHEET).hexdigest()[:12]}.css"
-
 # Values are escaped, so that only templates can write this.
 _OWN_LINKS = re.compile(r'\b(href|src|action|formaction)="/(?=(?:owner|consent|device)\b)')
 

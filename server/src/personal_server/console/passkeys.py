@@ -12,8 +12,9 @@ import orjson
 from starlette.responses import Response
 
 from pdpp_kernel.errors import NotFound, OwnerSessionRequired
-from personal_server.console.pages import PASSKEYS, Templates
+from personal_server.console.pages import Templates
 from personal_server.console.session import PageRequest, PageRoute, acting
+from personal_server.console.static_files import PASSKEYS
 from personal_server.granting.passkeys import Passkeys, relying_party
 
 

@@ -15,7 +15,7 @@ from starlette.responses import Response
 
 from pdpp_kernel.errors import NotFound, SignInFailed
 from personal_server.console.asked_requests import comparison_code, is_asked
-from personal_server.console.pages import ARRIVING, ARRIVING_PASSKEYS, PASSKEYS, Templates
+from personal_server.console.pages import Templates
 from personal_server.console.passkeys import named_origin, rendered
 from personal_server.console.session import (
     OWNER_HOME,
@@ -30,6 +30,7 @@ from personal_server.console.session import (
     session_halves,
 )
 from personal_server.console.sign_in_throttle import SignInThrottle
+from personal_server.console.static_files import ARRIVING, ARRIVING_PASSKEYS, PASSKEYS
 from personal_server.granting.owner_sessions import (
     ABSOLUTE_SECONDS,
     LINK_SECONDS,

@@ -17,8 +17,9 @@ from pdpp_kernel.errors import InvalidRequest, InvalidState, NotFound
 from pdpp_kernel.texts import Text, listed, message, parse_text
 from personal_server.collecting.import_folders import FolderListing, ImportFolders
 from personal_server.collecting.uploads import Upload, Uploads, UploadState
-from personal_server.console.pages import UPLOADS, Templates
+from personal_server.console.pages import Templates
 from personal_server.console.session import PageRequest, PageRoute
+from personal_server.console.static_files import UPLOADS
 from personal_server.console.words import declared_name
 from personal_server.domain.connection import ConnectionStatus
 from personal_server.storage.catalog import Catalogs

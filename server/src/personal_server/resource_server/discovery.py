@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Annotated, Any, ClassVar, Literal
+from functools import cached_property
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import msgspec
 
@@ -17,13 +18,15 @@ from pdpp_kernel.wire_objects import Address, AnyObject, WireObject, Word
 from personal_server.domain.disclosure import TokenName
 from personal_server.domain.possession import PROOF_ALGORITHMS
 from personal_server.enforcement.queries import DEFAULT_LIMIT, MAX_LIMIT
-from personal_server.resource_server.documentation import DocumentationPages
 from personal_server.resource_server.openapi import title
 from personal_server.web.accept_headers import prefers_html
 from personal_server.web.replies import Reply
 from personal_server.web.requests import Request
 from personal_server.web.responses import page_headers
 from personal_server.web.routes import Caching, Route, Tokens
+
+if TYPE_CHECKING:
+    from personal_server.resource_server.documentation import DocumentationPages
 
 HTML_TYPE = "text/html; charset=utf-8"
 WELL_KNOWN = "/.well-known/oauth-protected-resource"
@@ -239,7 +242,16 @@ class Discovery:
         self._has_model = has_model
         self._name = server_name
         self._document = document
-        self._pages = DocumentationPages(server_name, stylesheet)
+        self._stylesheet = stylesheet
+
+    @cached_property
+    def _pages(self) -> DocumentationPages:
+        # programs ask for none
+        from personal_server.resource_server.documentation import (  # noqa: PLC0415
+            DocumentationPages,
+        )
+
+        return DocumentationPages(self._name, self._stylesheet)
 
     def routes(self) -> tuple[Route, ...]:
         """Every public route of docs/contract/resource-server.md 5."""

@@ -15,6 +15,7 @@ _ONCE_IN_JSON = {
     "dayone": rb'"creationDate"|"text": "without|"(?:photo|video|audio|pdfAttachment)s": \[\{'
     rb'|\}, \{"type"',
     "discord": rb'"id": "\d+", "(?:type|recipients)"|"Timestamp"',
+    "discord_channels": rb'"topic"|"timestamp"',
     "googlechat": rb'"members"|"created_date"|"deleted_date"',
     "spotify": rb'"ts"|"endTime"|"lastModifiedDate"|"addedDate"|"artist":',
     "tiktok": rb'"[Dd]ate"',

@@ -212,6 +212,79 @@ DISCORD: Files = {
     ),
 }
 
+
+def _discord_channel(
+    name: str, kind: str, topic: str | None, *messages: dict[str, object]
+) -> bytes:
+    return as_json(
+        {
+            "guild": {"id": "9", "name": "Bread"},
+            "channel": {
+                "id": "100",
+                "type": kind,
+                "category": "Baking",
+                "name": name,
+                "topic": topic,
+            },
+            "dateRange": {"after": None, "before": None},
+            "messages": messages,
+            "messageCount": len(messages),
+        }
+    )
+
+
+def _discord_message(number: int, at: str, text: str, **more: object) -> dict[str, object]:
+    author = {"id": "7", "name": "ada", "nickname": "Ada", "isBot": False}
+    message: dict[str, object] = {
+        "id": str(1_100_000_000_000_000_000 + number),
+        "type": "Default",
+        "timestamp": at,
+        "timestampEdited": None,
+        "callEndedTimestamp": None,
+        "isPinned": False,
+        "content": text,
+        "author": author,
+        "attachments": [],
+        "reactions": [],
+        "mentions": [],
+    }
+    return message | more
+
+
+DISCORD_CHANNELS: Files = {
+    "Bread - Baking - ovens [100].json": _discord_channel(
+        "ovens",
+        "GuildTextChat",
+        "Of stone and of steel",
+        _discord_message(1, "2023-05-01T20:30:45.123+02:00", "Which one?"),
+        _discord_message(
+            2,
+            "2023-05-01T18:31:00+00:00",
+            "Stone, of course",
+            type="Reply",
+            timestampEdited="2023-05-01T18:32:00+00:00",
+            author={"id": "8", "name": "bob", "nickname": None, "isBot": False},
+            attachments=[{"id": "5", "url": "https://cdn.example/a.jpg", "fileName": "a.jpg"}],
+            reactions=[{"emoji": {"id": None, "name": "❤"}, "count": 2}],
+            mentions=[{"id": "7", "name": "ada", "nickname": "Ada", "isBot": False}],
+            reference={"messageId": "1100000000000000001", "channelId": "100", "guildId": "9"},
+        ),
+        _discord_message(3, "soon", "Rye"),
+    ),
+    "Direct Messages - Private - bob [200].json": _discord_channel(
+        "bob",
+        "DirectTextChat",
+        None,
+        _discord_message(
+            4,
+            "2023-05-02T10:00:00+00:00",
+            "Started a call that lasted 2 minutes.",
+            type="Call",
+            callEndedTimestamp="2023-05-02T10:02:00+00:00",
+        ),
+    ),
+}
+
 _CHAT = "Takeout/Google Chat/Groups/Space AAA"
 GOOGLECHAT: Files = {
     f"{_CHAT}/group_info.json": as_json(
@@ -262,5 +335,6 @@ TABLE_SPECIMENS: dict[str, Files] = {
     "linkedin": LINKEDIN,
     "amazon": AMAZON,
     "discord": DISCORD,
+    "discord_channels": DISCORD_CHANNELS,
     "googlechat": GOOGLECHAT,
 }

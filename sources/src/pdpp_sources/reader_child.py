@@ -45,7 +45,6 @@ from pdpp_sources.reader_messages import (
 from pdpp_sources.reader_refusals import reader_failed, too_costly
 from pdpp_sources.started_process import READER, started_process
 
-WORKER = READER
 _BUFFER_BYTES = 256 * 1024
 
 
@@ -75,7 +74,7 @@ class ReaderChild:
             self._slate = Slate(shared.fileno(), limits.seconds)
             self._process = opened.enter_context(
                 started_process(
-                    WORKER, limits.memory_bytes, os.dup(shared.fileno()), seconds=limits.seconds
+                    READER, limits.memory_bytes, os.dup(shared.fileno()), seconds=limits.seconds
                 )
             )
             self._opened = opened.pop_all()

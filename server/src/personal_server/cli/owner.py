@@ -36,7 +36,7 @@ from pdpp_mcp_server.rs_client.credentials import (
     normalize_provider_url,
 )
 from pdpp_mcp_server.rs_client.discovery import discover
-from personal_server.app.file_claiming import is_served
+from personal_server.app.database_claims import is_served
 from personal_server.cli.served_address import noted_address
 from personal_server.cli.server_settings import settings_or_exit
 from personal_server.cli.store import StoreOpener, make_store

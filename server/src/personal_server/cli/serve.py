@@ -16,7 +16,7 @@ from pdpp_kernel import long_life
 from pdpp_kernel.errors import StorageReadOnly
 from pdpp_kernel.system.memory_images import forbid_core_dumps
 from pdpp_mcp_server.commands.failures_shown import CommandError
-from personal_server.app.file_claiming import claim_database, is_served
+from personal_server.app.database_claims import claim_database, is_served
 from personal_server.app.shared_memory import SharedMemory
 from personal_server.app.signals import stop_before_serving
 from personal_server.app.supervisor import Supervisor, workers_by_default

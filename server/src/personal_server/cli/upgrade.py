@@ -15,7 +15,7 @@ from pdpp_mcp_server.commands.exits import print_json
 from pdpp_mcp_server.commands.failures_shown import CommandError
 from pdpp_mcp_server.commands.tables import print_facts, words
 from pdpp_mcp_server.settings import one_file_program
-from personal_server.app.file_claiming import claim_database
+from personal_server.app.database_claims import claim_database
 from personal_server.app.installations import (
     Installation,
     NotInstalled,

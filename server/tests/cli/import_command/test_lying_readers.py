@@ -31,7 +31,7 @@ def test_it_declares_no_source_of_the_program_anew(
     file.write_text("From a@x\nFrom: a@x\n\nhi\n")
     with ExitStack() as opened, monkeypatch.context() as patch:
         with monkeypatch.context() as of_liar:  # whoever is asked beside it is another
-            of_liar.setattr(reader_child, "WORKER", lying_reader.__name__)
+            of_liar.setattr(reader_child, "READER", lying_reader.__name__)
             liar = opened.enter_context(ReaderProcess(CostlyPlaces()))
         patch.setattr(import_machine, "_running", lambda: liar)
         code, report = machine.run("import", file)

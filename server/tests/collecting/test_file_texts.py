@@ -233,9 +233,15 @@ def on_two_cores(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", two_cores)
 
 
-def test_files_are_read_beside_each_other(
-    machine: Machine, tmp_path: Path, on_two_cores: None
+@pytest.mark.parametrize("most_begun", [text_readings.MOST_BEGUN, 0])
+def test_files_are_read_beside_each_other_however_many_were_begun(
+    most_begun: int,
+    machine: Machine,
+    tmp_path: Path,
+    on_two_cores: None,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(text_readings, "MOST_BEGUN", most_begun)
     both = threading.Barrier(2, timeout=30)
 
     def text_of(*arguments: object) -> FileText:
@@ -264,14 +270,6 @@ def test_files_are_read_while_records_are_stored(
     with reading(text_of):
         machine.streams(written(tmp_path, mail(BILL)))
     assert texts(machine.store) == {"bill.pdf": ("read", "bill")}
-
-
-def test_no_more_is_begun_than_is_kept(
-    machine: Machine, tmp_path: Path, on_two_cores: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(text_readings, "MOST_BEGUN", 0)
-    path = written(tmp_path, mail(BILL, LEASE))
-    assert machine.streams(path)["attachments"]["texts"] == {"read": 2}
 
 
 CHAT: Data = {

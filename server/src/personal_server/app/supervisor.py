@@ -11,7 +11,6 @@ Source: docs/running.md (Several processes).
 from __future__ import annotations
 
 import logging
-import os
 import selectors
 import signal
 import socket
@@ -25,6 +24,7 @@ from typing import Final, cast
 
 import msgspec
 
+from pdpp_kernel.system.cores import cores
 from personal_server.app.peers import told_in, told_of_ended
 from personal_server.app.shared_memory import LEADER, SharedMemory
 from personal_server.app.signals import FORCED, STOPPING
@@ -61,8 +61,7 @@ class Patience:
 
 def workers_by_default() -> int:
     """As many as there are cores for this process, up to four."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    return min(MOST_BY_DEFAULT, cores or 1)
+    return min(MOST_BY_DEFAULT, cores())
 
 
 class _Worker(msgspec.Struct):

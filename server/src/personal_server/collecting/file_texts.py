@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import islice
 from typing import cast
 
 import msgspec
@@ -69,9 +70,9 @@ class FileTexts(msgspec.Struct, frozen=True):
 
     def begin(self, lines: Sequence[Line]) -> None:
         """Have files of lines that are stored read beside what is stored next."""
-        for line in lines:
-            if _data(line).get(TEXT_STATE) == TextState.WAITING:
-                self.readings.begin(*self._reading(_data(line)))
+        waiting = (data for data in map(_data, lines) if data.get(TEXT_STATE) == TextState.WAITING)
+        for data in islice(waiting, self.readings.room()):
+            self.readings.begin(*self._reading(data))
 
     def read(self, keep: Keep) -> Iterator[int]:
         """Read every file that waits, and `keep` the records with their texts; yields how many."""

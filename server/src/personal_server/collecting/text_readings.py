@@ -5,12 +5,12 @@ An import stores records while they are read; what is begun then is known when i
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import BinaryIO, Protocol, Self
 
 from pdpp_kernel.source_item import FileText
+from pdpp_kernel.system.cores import cores
 
 MOST_AT_ONCE = 4
 """Each process takes up to 256 MB, with pictures 76 MB of them."""
@@ -32,9 +32,7 @@ class TextReader(Protocol):
 
 def readings_here(reader: TextReader, *, takes_little: bool) -> TextReadings:
     """As many at once as there are processors; one that nobody waits for reads file after file."""
-    has_affinity = hasattr(os, "sched_getaffinity")
-    cores = len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count() or 1
-    return TextReadings(reader, 1 if takes_little else min(cores, MOST_AT_ONCE))
+    return TextReadings(reader, 1 if takes_little else min(cores(), MOST_AT_ONCE))
 
 
 class TextReadings:
@@ -54,8 +52,8 @@ class TextReadings:
         self._pool.shutdown(wait=False, cancel_futures=True)
 
     def begin(self, blob_id: str, read: Read) -> None:
-        """Have it read by and by, if that can be beside other work and there is room for more."""
-        if self.at_once > 1 and blob_id not in self._begun and self._has_room():
+        """Have it read by and by, if that can be beside other work."""
+        if self.at_once > 1 and blob_id not in self._begun:
             self._begun[blob_id] = self._pool.submit(read)
 
     def take(self, blob_id: str, read: Read) -> FileText:
@@ -63,8 +61,8 @@ class TextReadings:
         begun = self._begun.pop(blob_id, None) or self._pool.submit(read)
         return begun.result()
 
-    def _has_room(self) -> bool:
-        if len(self._begun) >= MOST_BEGUN:
-            return False
+    def room(self) -> int:
+        """How many more may be begun long before anybody asks for them."""
         done = (each for each in self._begun.values() if each.done() and not each.exception())
-        return sum(len(each.result().text or "") for each in done) < MOST_CHARS
+        has_room = sum(len(each.result().text or "") for each in done) < MOST_CHARS
+        return max(0, MOST_BEGUN - len(self._begun)) if has_room else 0

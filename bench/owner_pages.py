@@ -11,6 +11,7 @@ both.
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import hashlib
 import re
 import statistics
@@ -19,12 +20,12 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
 import httpx2
 import orjson
+from msgspec.structs import replace
 from rich.console import Console
 
 from bench.archive import COLLECTIONS, COMMON_TERM, Collection, records
@@ -120,10 +121,12 @@ def copies(stores: Stores, grants: int) -> Iterator[AuthorizationRow]:
         grant_id, at_ns = f"grt_bench{number}", made.issued_at_ns - number * 1_000_000_000
         app = f"local_app-{number % 500}"
         if number < 500:
-            yield replace(client, client_id=app, client_ref=f"clr_{app}", name=f"App {number}")
+            yield dataclasses.replace(
+                client, client_id=app, client_ref=f"clr_{app}", name=f"App {number}"
+            )
         ended = "owner" if number % 3 == 0 else None
         revision = f"rv_{number - number % 2}" if number % 10 < 2 else f"rv_{number}"
-        yield replace(
+        yield dataclasses.replace(
             made,
             grant_id=grant_id,
             client_id=app,

@@ -8,11 +8,11 @@ from __future__ import annotations
 import argparse
 import tempfile
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from time import perf_counter, process_time
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from msgspec.structs import replace
 
 from pdpp_kernel.values import DAY_NANOSECONDS
 from personal_server.domain.disclosure import SERVED, AskedDetail, DisclosureEntry

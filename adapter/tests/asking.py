@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from pdpp_kernel.result_size import RESULT_CHARS
 from pdpp_mcp_server.calls import (

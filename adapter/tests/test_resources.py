@@ -1,9 +1,9 @@
 import json
 from base64 import b64decode
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from adapter.tests.asking import ask, call_over, origin
 from adapter.tests.fake_rs import FakeRs

@@ -8,12 +8,12 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from threading import Event
 
 import pytest
+from msgspec.structs import replace
 
 from pdpp_kernel.source_item import FileText, Skipped, SourceItem, SourceRecord, TextState
 from pdpp_kernel.system.confinement import MB, Limits

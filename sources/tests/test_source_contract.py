@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from copy import deepcopy
-from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from runpy import run_path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from pdpp_kernel.source_item import SourceItem, SourceRecord
 from pdpp_sources.common.export import Export

@@ -5,10 +5,10 @@ from __future__ import annotations
 from base64 import b64decode
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from adapter.tests.seed import photo
 from pdpp_kernel.errors import GrantRevoked

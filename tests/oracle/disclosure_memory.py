@@ -5,7 +5,8 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from pdpp_kernel.values import DAY_NANOSECONDS
 from personal_server.domain.disclosure import SERVED, AskedDetail, DisclosureEntry

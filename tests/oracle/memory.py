@@ -10,8 +10,9 @@ import io
 import threading
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import BinaryIO
+
+from msgspec.structs import replace
 
 from pdpp_kernel import persons
 from pdpp_kernel.declaration import Semantics

@@ -6,11 +6,12 @@ Source: docs/contract/resource-server.md 10.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from itertools import product
 from typing import Any
+
+from msgspec.structs import replace
 
 from pdpp_kernel.aggregations import Metric
 from pdpp_kernel.criteria import Grouping

@@ -6,7 +6,8 @@ Rule: whatever is unusual about a message is no plain call, and is left to the l
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+import msgspec
 
 from pdpp_mcp_server.contract import published_contract
 from pdpp_mcp_server.rs_client.json_values import Json, is_object
@@ -17,8 +18,7 @@ STATELESS_ENVELOPE = "io.modelcontextprotocol/protocolVersion"
 """What a request of the stateless revision names, which is refused in a session."""
 
 
-@dataclass(frozen=True, slots=True)
-class PlainCall:
+class PlainCall(msgspec.Struct, frozen=True):
     """One call of a tool.  Shapes: `meta` is what the client said beside it."""
 
     message_id: str | int
@@ -42,8 +42,7 @@ class PlainCall:
         return self.meta.get("progressToken")
 
 
-@dataclass(frozen=True, slots=True)
-class ClientSeen:
+class ClientSeen(msgspec.Struct, frozen=True):
     """What a client said of itself."""
 
     name: str | None = None

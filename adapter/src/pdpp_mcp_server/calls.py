@@ -1,9 +1,9 @@
 """One tool call as the tools see it: a port, and what the transport knows about the caller."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Literal
 
+import msgspec
 import orjson
 
 from pdpp_kernel.read_capabilities import OF_THIS_PROGRAM, ReadCapability
@@ -16,8 +16,7 @@ from pdpp_mcp_server.rs_client.port import Query, RsPort
 LinkRule = Literal["auto", "always", "never"]
 
 
-@dataclass(frozen=True, slots=True)
-class AdapterOptions:
+class AdapterOptions(msgspec.Struct, frozen=True):
     """The two tuning variables of the adapter."""
 
     link_rule: LinkRule = "auto"
@@ -38,8 +37,7 @@ async def those_of_this_program() -> frozenset[str]:
     return OF_THIS_PROGRAM
 
 
-@dataclass(frozen=True, slots=True)
-class ToolCall:
+class ToolCall(msgspec.Struct, frozen=True):
     """Everything one call may use.
 
     Shapes: provider_url is the public origin; openai chooses a format and nothing else;
@@ -52,9 +50,9 @@ class ToolCall:
     provider_url: str
     nonce: Callable[[], str]
     openai: bool = False
-    settings: AdapterOptions = field(default_factory=AdapterOptions)
-    server_capabilities: ServerCapabilities = field(default=none_known)
-    budget: contract.ResultBudget = field(default_factory=contract.ResultBudget)
+    settings: AdapterOptions = msgspec.field(default_factory=AdapterOptions)
+    server_capabilities: ServerCapabilities = msgspec.field(default=none_known)
+    budget: contract.ResultBudget = msgspec.field(default_factory=contract.ResultBudget)
 
     async def takes(self, capability: ReadCapability) -> bool:
         """Whether the resource server says that it takes this."""
@@ -101,8 +99,7 @@ class ToolCall:
         return self.link_rule == "always"
 
 
-@dataclass(frozen=True, slots=True)
-class Link:
+class Link(msgspec.Struct, frozen=True):
     """One resource link."""
 
     name: str
@@ -111,16 +108,14 @@ class Link:
     size_bytes: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Image:
+class Image(msgspec.Struct, frozen=True):
     """An image as a block of its own; data is base64."""
 
     data: str
     mime_type: str
 
 
-@dataclass(frozen=True)
-class Outcome:
+class Outcome(msgspec.Struct, frozen=True, dict=True):
     """Both faces of one result."""
 
     structured: Json

@@ -3,11 +3,11 @@
 Source: docs/contract/mcp-adapter.md 11.1.
 """
 
-from dataclasses import dataclass
 from typing import Protocol
 
 import anyio
 import anyio.to_thread
+import msgspec
 
 # What comes while a listener was just told is told together.
 REST_SECONDS = 2.0
@@ -80,8 +80,7 @@ class Bell:
         return BellPace(self, seen, self._rest_seconds)
 
 
-@dataclass(slots=True)
-class BellPace:
+class BellPace(msgspec.Struct):
     """When one listener looks: woken by the bell, but not again before its rest."""
 
     bell: Bell

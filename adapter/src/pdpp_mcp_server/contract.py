@@ -5,10 +5,11 @@ Units: characters (code points) unless the name says bytes or seconds, or what i
 """
 
 import json
-from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import Any
+
+import msgspec
 
 from pdpp_kernel.result_size import RESULT_CHARS
 from pdpp_mcp_server.rs_client.json_values import Json, is_object
@@ -101,8 +102,7 @@ ASIDE_SECONDS = 3.0
 """Deadline of the schema read behind an expand gate or a completion."""
 
 
-@dataclass(frozen=True, slots=True)
-class ResultBudget:
+class ResultBudget(msgspec.Struct, frozen=True):
     """How long the faces of a result may be for one client; what it has room for grows alike."""
 
     structured_aim: int = STRUCTURED_AIM
@@ -122,8 +122,7 @@ class ResultBudget:
         return chars * self.structured_aim // STRUCTURED_AIM
 
 
-@dataclass(frozen=True, slots=True)
-class ToolContract:
+class ToolContract(msgspec.Struct, frozen=True):
     """One tool as published; properties and required are those of its input, in schema order."""
 
     name: str
@@ -148,8 +147,7 @@ class ToolContract:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class Contract:
+class Contract(msgspec.Struct, frozen=True):
     """Everything that is published about the adapter."""
 
     instructions: str

@@ -5,8 +5,9 @@ falls, rendered at one place (faces.refusal), never holding record text.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from pdpp_mcp_server.rs_client.json_values import Json
 
@@ -25,8 +26,7 @@ ARGUMENT_CODES = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class NextCall:
+class NextCall(msgspec.Struct, frozen=True):
     """A complete, legal call.
 
     Shapes: shown is how the text says it, where the first line of the text already holds what is

@@ -11,12 +11,12 @@ from __future__ import annotations
 import io
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import Enum, auto
 from queue import Queue
 from threading import Lock, Thread
 from typing import BinaryIO
 
+import msgspec
 import orjson
 
 from pdpp_mcp_server.call_messages import (
@@ -41,8 +41,7 @@ LINES_AHEAD = 64
 """So many lines wait for the library; a client that sends more waits, too."""
 
 
-@dataclass(frozen=True, slots=True)
-class ServerIdentity:
+class ServerIdentity(msgspec.Struct, frozen=True):
     """What clients are told this server is."""
 
     name: str
@@ -184,8 +183,7 @@ def _is_client(info: object, capabilities: object) -> bool:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Cancelled:
+class Cancelled(msgspec.Struct, frozen=True):
     """A client no longer waits for one of its calls."""
 
     message_id: object

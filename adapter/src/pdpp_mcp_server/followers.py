@@ -6,11 +6,11 @@ and bookmarks, never what was read; it is gone with the listener.
 Source: docs/contract/mcp-adapter.md 11.1.
 """
 
-from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any
 from urllib.parse import quote, unquote
 
+import msgspec
 from mcp.server.subscriptions import ResourcesListChanged, ResourceUpdated, ServerEvent
 
 from pdpp_mcp_server.handles import is_part
@@ -50,16 +50,14 @@ class AccessOver(Exception):
     """The token stands for nothing any more; there is nothing to ask again."""
 
 
-@dataclass(slots=True)
-class FollowedFeed:
+class FollowedFeed(msgspec.Struct):
     """Where a listener stands in one feed.  Shapes: `keys` are the fields its reads ask for."""
 
     keys: tuple[str, ...]
     bookmark: str
 
 
-@dataclass(slots=True)
-class Follower:
+class Follower(msgspec.Struct):
     """What one listener was told of last.
 
     Shapes: `uris` are all of `is_followed`; `names` says whether it hears of the names of streams;
@@ -69,8 +67,8 @@ class Follower:
     uris: frozenset[str]
     names: bool = False
     over: bool = False
-    _digests: dict[str, str] = field(default_factory=dict[str, str])
-    _feeds: dict[Place, FollowedFeed] = field(default_factory=dict[Place, FollowedFeed])
+    _digests: dict[str, str] = msgspec.field(default_factory=dict[str, str])
+    _feeds: dict[Place, FollowedFeed] = msgspec.field(default_factory=dict[Place, FollowedFeed])
 
     async def look(self, port: RsPort, *, documents: bool = True) -> list[ServerEvent]:
         """What to tell since the look before; the first one tells nothing.

@@ -7,9 +7,10 @@ Source: docs/contract/mcp-adapter.md 9.1, 9.2; docs/decisions.md C22, C24.
 import json
 import re
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 from urllib.parse import unquote
+
+import msgspec
 
 from pdpp_mcp_server.errors import ToolError
 from pdpp_mcp_server.rs_client.json_values import (
@@ -47,8 +48,7 @@ class RecordRef(NamedTuple):
         return connection_scope(self.connection_id)
 
 
-@dataclass(frozen=True, slots=True)
-class WindowRef:
+class WindowRef(msgspec.Struct, frozen=True):
     """One stretch of one text field."""
 
     record: RecordRef
@@ -58,8 +58,7 @@ class WindowRef:
     digest: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class BlobRef:
+class BlobRef(msgspec.Struct, frozen=True):
     """One blob, through the connection it belongs to."""
 
     connection_id: str | None

@@ -6,11 +6,11 @@ Source: docs/contract/mcp-adapter.md 11.1.
 from collections import Counter
 from collections.abc import Awaitable, Callable, Generator, Hashable
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import Any
 
 import anyio
 import mcp_types as types
+import msgspec
 from anyio.abc import TaskGroup
 from mcp.server.context import ServerRequestContext
 from mcp.server.subscriptions import (
@@ -47,13 +47,12 @@ OpenPort = Callable[[], Awaitable[RsPort]]
 """Opens a port for one look, with the token judged anew.  Raises: PersonalServerError."""
 
 
-@dataclass(slots=True)
-class ListenerPlaces:
+class ListenerPlaces(msgspec.Struct):
     """The bound on who listens at once: of one access, and in all."""
 
     most_of_access: int = MOST_OF_ACCESS
     most: int = MOST_LISTENERS
-    _held: Counter[Hashable] = field(default_factory=Counter[Hashable])
+    _held: Counter[Hashable] = msgspec.field(default_factory=Counter[Hashable])
 
     @property
     def count(self) -> int:
@@ -104,8 +103,7 @@ async def tell(follower: Follower, open_port: OpenPort, pace: Pace, publish: Pub
             await publish(event)
 
 
-@dataclass(frozen=True, slots=True)
-class Listening:
+class Listening(msgspec.Struct, frozen=True):
     """`subscriptions/listen`: one call is one stream of notifications.
 
     Shapes: `source_of` knows, of a Starlette request (None on stdio), by which access it came and
@@ -114,8 +112,8 @@ class Listening:
 
     source_of: Callable[[Any], tuple[Hashable, OpenPort]]
     pace_of: Callable[[], Awaitable[Pace]]
-    listeners: ListenerPlaces = field(default_factory=ListenerPlaces)
-    _open: set[ListenHandler] = field(default_factory=set[ListenHandler])
+    listeners: ListenerPlaces = msgspec.field(default_factory=ListenerPlaces)
+    _open: set[ListenHandler] = msgspec.field(default_factory=set[ListenHandler])
 
     def end(self) -> None:
         """End every stream as the protocol ends one: nothing more will come."""
@@ -179,8 +177,7 @@ def _honoured(asked: types.SubscriptionFilter) -> types.SubscriptionFilter:
     )
 
 
-@dataclass(slots=True)
-class Subscribing:
+class Subscribing(msgspec.Struct):
     """`resources/subscribe` of one stdio connection, before 2026-07-28.
 
     Shapes: each resource has a follower of its own, which ends when it is unsubscribed; that of the
@@ -190,7 +187,9 @@ class Subscribing:
     tasks: TaskGroup
     open_port: OpenPort
     pace_of: Callable[[], Awaitable[Pace]]
-    _held: dict[str, anyio.CancelScope] = field(default_factory=dict[str, anyio.CancelScope])
+    _held: dict[str, anyio.CancelScope] = msgspec.field(
+        default_factory=dict[str, anyio.CancelScope]
+    )
 
     async def subscribe(
         self, context: Context, params: types.SubscribeRequestParams
@@ -250,8 +249,7 @@ class Subscribing:
             self._stop(STREAM_NAMES)
 
 
-@dataclass(frozen=True, slots=True)
-class OfferedSubscriptions:
+class OfferedSubscriptions(msgspec.Struct, frozen=True):
     """What one server offers: listening on 2026-07-28, subscribing before; `None` is not at all."""
 
     listening: Listening | None = None

@@ -9,10 +9,10 @@ import re
 from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
 from time import perf_counter
 
 import anyio
+import msgspec
 
 from pdpp_mcp_server import contract
 from pdpp_mcp_server.calls import Outcome
@@ -34,8 +34,7 @@ def route_of(path: Path) -> str:
     return "/" + "/".join(shown)
 
 
-@dataclass(slots=True)
-class MeasuredPort:
+class MeasuredPort(msgspec.Struct):
     """A port that remembers how its reads went, and tells of each as progress."""
 
     port: RsPort
@@ -65,15 +64,14 @@ class MeasuredPort:
         return response
 
 
-@dataclass(slots=True)
-class Counts:
+class Counts(msgspec.Struct):
     """How often what happened, since the process began.
 
     Shapes: calls is by tool and outcome; a code that is not a plain word, and any beyond the two
             hundredth pair, counts as `other`.
     """
 
-    calls: Counter[tuple[str, str]] = field(default_factory=Counter[tuple[str, str]])
+    calls: Counter[tuple[str, str]] = msgspec.field(default_factory=Counter[tuple[str, str]])
     refits: int = 0
     cuts: int = 0
     stale_cursors: int = 0

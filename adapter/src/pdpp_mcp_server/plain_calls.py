@@ -8,7 +8,8 @@ Source: docs/contract/mcp-adapter.md 2.1, 2.4.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+
+import msgspec
 
 from pdpp_mcp_server.call_messages import ClientSeen, PlainCall
 from pdpp_mcp_server.calls import AdapterOptions, Outcome
@@ -19,12 +20,11 @@ from pdpp_mcp_server.tool_runs import ClientRequest, guarded, is_openai, open_ru
 from pdpp_mcp_server.tools.offered import OFFERED
 
 
-@dataclass(frozen=True, slots=True)
-class PlainCalls:
+class PlainCalls(msgspec.Struct, frozen=True):
     """Answers the calls of one server."""
 
-    settings: AdapterOptions = field(default_factory=AdapterOptions)
-    counts: Counts = field(default_factory=Counts)
+    settings: AdapterOptions = msgspec.field(default_factory=AdapterOptions)
+    counts: Counts = msgspec.field(default_factory=Counts)
 
     async def answer(
         self,

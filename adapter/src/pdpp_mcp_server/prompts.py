@@ -6,7 +6,8 @@ an empty list, never an error.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+
+import msgspec
 
 from pdpp_mcp_server import contract
 from pdpp_mcp_server.calls import ToolCall
@@ -21,8 +22,7 @@ from pdpp_mcp_server.schema_document import (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class PromptArgument:
+class PromptArgument(msgspec.Struct, frozen=True):
     """One argument of a prompt."""
 
     name: str
@@ -30,8 +30,7 @@ class PromptArgument:
     required: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Prompt:
+class Prompt(msgspec.Struct, frozen=True):
     """One prompt; words come first, given arguments follow as facts."""
 
     name: str
@@ -137,8 +136,7 @@ PROMPTS: dict[str, Prompt] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Completions:
+class Completions(msgspec.Struct, frozen=True):
     """Matching values, best first, and how many there are in all."""
 
     values: list[str]

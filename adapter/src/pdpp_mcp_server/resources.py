@@ -6,8 +6,9 @@ error.
 
 from base64 import b64encode
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from urllib.parse import unquote
+
+import msgspec
 
 from pdpp_mcp_server import contract
 from pdpp_mcp_server.arguments import without
@@ -59,8 +60,7 @@ SCHEMA_TTL_MS = 30_000
 TYPES_TTL_MS = 300_000
 
 
-@dataclass(frozen=True, slots=True)
-class Content:
+class Content(msgspec.Struct, frozen=True):
     """One item of a resource: text, or base64 of bytes."""
 
     mime_type: str
@@ -71,16 +71,14 @@ class Content:
     previous_uri: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Resource:
+class Resource(msgspec.Struct, frozen=True):
     """What was read, and how long it may be kept."""
 
     contents: tuple[Content, ...]
     ttl_ms: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class ListedResource:
+class ListedResource(msgspec.Struct, frozen=True):
     """A resource or template as it is listed."""
 
     uri: str

@@ -8,9 +8,10 @@ connections, same scoping.
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
+
+import msgspec
 
 from pdpp_kernel.aggregations import FIGURE_WORDS
 from pdpp_kernel.operators import RANGE_OPERATORS, FilterFlag, Operator, operators_of
@@ -79,8 +80,7 @@ FULL_MARGIN_CHARS = 1_500
 """Room for what stands beside the document of `full_schema`."""
 
 
-@dataclass(frozen=True, slots=True)
-class ConnectionLabel:
+class ConnectionLabel(msgspec.Struct, frozen=True):
     """An account as the schema names it to an agent."""
 
     connection_id: str
@@ -88,8 +88,7 @@ class ConnectionLabel:
     grant_id: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class CatalogRow:
+class CatalogRow(msgspec.Struct, frozen=True):
     """One stream of one connector; connections are its own or the connector's shared ones."""
 
     row: Json

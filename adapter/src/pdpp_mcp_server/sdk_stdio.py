@@ -4,10 +4,10 @@ It is imported when it is needed: most of the time that a start with it takes is
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import IO, cast
 
 import anyio
+import msgspec
 from anyio.abc import TaskGroup
 from mcp.server.lowlevel import NotificationOptions
 from mcp.server.stdio import stdio_server
@@ -25,8 +25,7 @@ DOCUMENTS_EVERY = 6
 """Of so many looks one is at what the access covers, the others only at feeds."""
 
 
-@dataclass(slots=True)
-class PollPace:
+class PollPace(msgspec.Struct):
     """When one listener looks: this adapter hears of no write, so it asks."""
 
     seconds: float = POLL_SECONDS
@@ -44,8 +43,7 @@ async def poll_pace() -> PollPace:
     return PollPace()
 
 
-@dataclass(frozen=True, slots=True)
-class SdkSession:
+class SdkSession(msgspec.Struct, frozen=True):
     """What the library serves one client with."""
 
     streams: StandardStreams

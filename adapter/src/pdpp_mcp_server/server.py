@@ -6,11 +6,11 @@ a handler. A hint that tells clients apart chooses a format and nothing else.
 
 import logging
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import anyio
 import mcp_types as types
+import msgspec
 from mcp.server.context import ServerRequestContext
 from mcp.shared.exceptions import MCPError
 
@@ -40,14 +40,13 @@ Context = ServerRequestContext[Any, Any]
 Listed = TypeVar("Listed")
 
 
-@dataclass(frozen=True, slots=True)
-class Adapter:
+class Adapter(msgspec.Struct, frozen=True):
     """The handlers of one server."""
 
     callers: Callers
-    settings: AdapterOptions = field(default_factory=AdapterOptions)
+    settings: AdapterOptions = msgspec.field(default_factory=AdapterOptions)
     offer: ServerOffer = personal_data
-    counts: Counts = field(default_factory=Counts)
+    counts: Counts = msgspec.field(default_factory=Counts)
     tells_progress: bool = False
 
     def call_for(self, context: Context, tool: str) -> tuple[ToolCall, ToolRun]:

@@ -3,10 +3,10 @@
 Source: docs/contract/resource-server.md 5 (`pdpp_read_capabilities`).
 """
 
-from dataclasses import dataclass, field
 from http import HTTPStatus
 
 import anyio
+import msgspec
 
 from pdpp_mcp_server.rs_client.json_values import as_list, as_object
 from pdpp_mcp_server.rs_client.port import RsFailure, RsPort
@@ -14,13 +14,12 @@ from pdpp_mcp_server.rs_client.port import RsFailure, RsPort
 METADATA_PATH = (".well-known", "oauth-protected-resource")
 
 
-@dataclass(slots=True)
-class ServerMetadata:
+class ServerMetadata(msgspec.Struct):
     """What the resource server says that it takes, read once, before the first read that asks."""
 
     port: RsPort
     known: frozenset[str] | None = None
-    lock: anyio.Lock = field(default_factory=anyio.Lock)
+    lock: anyio.Lock = msgspec.field(default_factory=anyio.Lock)
 
     async def capabilities(self) -> frozenset[str]:
         """Its words; a server that does not name one does not take what it stands for."""

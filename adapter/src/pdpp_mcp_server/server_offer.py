@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from functools import partial
 
 import mcp_types as types
+import msgspec
 
 from pdpp_mcp_server import sdk_results
 from pdpp_mcp_server.calls import Outcome, ToolCall, ToolFunction
@@ -20,8 +20,7 @@ ResourceReader = Callable[[ToolCall, str], Awaitable[Resource]]
 Rendering = Callable[[ToolCall, Outcome], tuple[types.CallToolResult, tuple[int, int]]]
 
 
-@dataclass(frozen=True, slots=True)
-class ServerOffer:
+class ServerOffer(msgspec.Struct, frozen=True):
     """What a server offers: its lists, and what answers each name in them.
 
     Shapes: a tool returns an outcome, which `render` makes a result with the sizes of its faces.

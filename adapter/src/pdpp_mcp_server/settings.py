@@ -11,9 +11,10 @@ import shutil
 import sys
 import sysconfig
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
+
+import msgspec
 
 T = TypeVar("T")
 _SCREENS = ("DISPLAY", "WAYLAND_DISPLAY")
@@ -109,8 +110,7 @@ class Environment:
         return self.choice(name, ("on", "off")) == "on"
 
 
-@dataclass(frozen=True, slots=True)
-class StdioSettings:
+class StdioSettings(msgspec.Struct, frozen=True):
     """What the stdio adapter reads from the environment; flags win over it.
 
     `owner_variables` names the owner credentials present there (never their values).

@@ -7,10 +7,11 @@ Source: docs/contract/mcp-adapter.md 11.2; agentskills.io/specification; SEP-264
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
+
+import msgspec
 
 from pdpp_mcp_server.rs_client.json_values import Json
 
@@ -21,8 +22,7 @@ LIST_METHOD = "skills/list"
 GET_METHOD = "skills/get"
 
 
-@dataclass(frozen=True, slots=True)
-class Skill:
+class Skill(msgspec.Struct, frozen=True):
     """A skill of this package: its name, and the text of its `SKILL.md`, which is all it holds."""
 
     name: str

@@ -6,12 +6,12 @@ known no record is read; an owner's ends the process.
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from importlib import import_module
 
 import anyio
 import anyio.lowlevel
 import anyio.to_thread
+import msgspec
 import orjson
 from anyio.abc import TaskGroup
 
@@ -37,13 +37,12 @@ OpenPort = Callable[[str, str], RsPort]
 """(tool, request id) → port."""
 
 
-@dataclass(slots=True)
-class KindCheck:
+class KindCheck(msgspec.Struct):
     """Whether the credential's kind is known yet, and what to do when it is an owner's."""
 
     known: bool
     refuse_owner: Callable[[], None]
-    lock: anyio.Lock = field(default_factory=anyio.Lock)
+    lock: anyio.Lock = msgspec.field(default_factory=anyio.Lock)
 
     async def settle(self, port: RsPort) -> RsResponse | None:
         """Read the schema once; its response when that failed, so that the read fails alike."""
@@ -61,8 +60,7 @@ class KindCheck:
             return None
 
 
-@dataclass(frozen=True, slots=True)
-class CheckedPort:
+class CheckedPort(msgspec.Struct, frozen=True):
     """A port that reads nothing before the kind of its credential is known."""
 
     port: RsPort
@@ -86,8 +84,7 @@ CLOSED = {"code": -32000, "message": "Connection closed"}
 """What the library answers to calls that are not done when the input ends."""
 
 
-@dataclass(slots=True)
-class StdioSession:
+class StdioSession(msgspec.Struct):
     """One client: its plain calls are answered here, all else by the library, once it is needed."""
 
     streams: StandardStreams
@@ -95,7 +92,7 @@ class StdioSession:
     caller: Callable[[], ClientRequest]
     identity: ServerIdentity
     tasks: TaskGroup
-    in_flight: dict[object, anyio.CancelScope] = field(
+    in_flight: dict[object, anyio.CancelScope] = msgspec.field(
         default_factory=dict[object, anyio.CancelScope]
     )
     has_library: bool = False

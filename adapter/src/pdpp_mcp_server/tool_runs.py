@@ -8,12 +8,12 @@ and nothing else.
 import logging
 import secrets
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any, Protocol
 from urllib.parse import urlsplit
 
 import anyio
+import msgspec
 
 from pdpp_kernel.failures import log_failure, new_request_id
 from pdpp_mcp_server import contract
@@ -36,8 +36,7 @@ INTERNAL_MESSAGE = "The adapter failed. The request id finds the log line."
 _log = logging.getLogger("pdpp_mcp_server")
 
 
-@dataclass(frozen=True, slots=True)
-class ClientRequest:
+class ClientRequest(msgspec.Struct, frozen=True):
     """What one request brings: a way to open ports, and which client sent it.
 
     Shapes: provider_url is the public origin of the request; client_id is the token's, if known;
@@ -63,8 +62,7 @@ class Callers(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class ToolRun:
+class ToolRun(msgspec.Struct, frozen=True):
     """One request while it is served: its caller, what it read, when it began."""
 
     tool: str
@@ -72,7 +70,7 @@ class ToolRun:
     port: MeasuredPort
     counts: Counts
     ceiling: int = contract.CEILING
-    started: float = field(default_factory=perf_counter)
+    started: float = msgspec.field(default_factory=perf_counter)
 
     def write_log_line(self, outcome: Outcome, sizes: tuple[int, int]) -> None:
         """One line for each call: sizes and codes, never arguments or records."""

@@ -6,9 +6,10 @@ Source: docs/contract/mcp-adapter.md 9.4.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
+
+import msgspec
 
 from pdpp_mcp_server.handles import RecordRef, decoded_handle, encoded_handle
 from pdpp_mcp_server.rs_client.json_values import as_count, compact, is_list
@@ -18,8 +19,7 @@ DIGEST_CHARS = 12
 HEX_DIGEST = re.compile(r"sha256:([0-9a-f]{12,})")
 
 
-@dataclass(frozen=True, slots=True)
-class WindowCursor:
+class WindowCursor(msgspec.Struct, frozen=True):
     """Where reading a field continues; bound to record, field and content."""
 
     key: str

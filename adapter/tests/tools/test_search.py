@@ -1,6 +1,5 @@
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from adapter.tests.asking import ask, call_over
 from adapter.tests.fake_wire import Answer

@@ -12,13 +12,14 @@ from decimal import Decimal
 from enum import StrEnum
 from typing import NamedTuple
 
+import msgspec
+
 from pdpp_kernel.aggregations import Granularity
 from pdpp_kernel.operators import Operator
 from pdpp_kernel.values import Comparable, ValueKind
 
 
-@dataclass(frozen=True, slots=True)
-class Condition:
+class Condition(msgspec.Struct, frozen=True):
     """`field operator value`; all conditions of a plan hold together.
 
     Exact conditions on strings compare whole strings; on `date-time`, instants; on `date`, days.
@@ -55,8 +56,7 @@ class WholeDays(NamedTuple):
     time_zone: str
 
 
-@dataclass(frozen=True, slots=True)
-class Order:
+class Order(msgspec.Struct, frozen=True):
     """Total order (sort value, key, connection); nulls last in both directions.
 
     `field` `None`: (key, connection) alone.  Key and connection follow `descending`.
@@ -76,8 +76,7 @@ class HitOrder(StrEnum):
     OLDEST = "oldest"
 
 
-@dataclass(frozen=True, slots=True)
-class Grouping:
+class Grouping(msgspec.Struct, frozen=True):
     """By a scalar field's values, by time buckets in `time_zone` (with `granularity`), by steps of
     a number (with `bin_width`; 0: as wide as the values ask for), or by connection (no `field`).
     `days` are whole ones among time buckets.
@@ -176,8 +175,7 @@ class Term:
         return tuple(each for each in self.alternatives if not each.fields or field in each.fields)
 
 
-@dataclass(frozen=True, slots=True)
-class WordQuery:
+class WordQuery(msgspec.Struct, frozen=True):
     """What a text has to hold: every one of the terms, and none that is excluded.
 
     `least`: so many of the terms are enough, with those in quotation marks among them; `telling`

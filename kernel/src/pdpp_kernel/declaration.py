@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 from typing import Literal
@@ -17,6 +16,7 @@ import msgspec
 
 from pdpp_kernel.operators import FURTHER_BY_KIND
 from pdpp_kernel.person_fields import PERSON_MEMBER, PersonField, person_field
+from pdpp_kernel.unprinted import Unprinted
 from pdpp_kernel.values import COMPARED_CODE_POINTS, NUMBERS, ValueKind
 
 UNIT_MEMBERS = frozenset({"x_pdpp_unit", "x_pdpp_unit_field"})
@@ -39,8 +39,7 @@ class Cardinality(StrEnum):
     HAS_MANY = "has_many"
 
 
-@dataclass(frozen=True, slots=True)
-class Property:
+class Property(msgspec.Struct, frozen=True):
     """One top-level property of a stream schema.
 
     Shapes: `schema` is the property's JSON Schema; `kind` is `None` unless the property is a
@@ -121,8 +120,7 @@ class Property:
         return self.schema.get("x_pdpp_sensitive") is True
 
 
-@dataclass(frozen=True, slots=True)
-class View:
+class View(msgspec.Struct, frozen=True):
     """A named projection: a name for a list of fields."""
 
     id: str
@@ -133,8 +131,7 @@ class View:
 KeySide = Literal["target", "self", "both"]
 
 
-@dataclass(frozen=True, slots=True)
-class Relationship:
+class Relationship(msgspec.Struct, frozen=True):
     """A relation to another stream of the same source.
 
     `foreign_key_on` is "target" (the related record holds this record's key), "self" (this record
@@ -156,8 +153,7 @@ class Expansion(msgspec.Struct, frozen=True):
     max_limit: int = 50
 
 
-@dataclass(frozen=True, slots=True)
-class Aggregations:
+class Aggregations(msgspec.Struct, frozen=True):
     """What may be aggregated, by metric or grouping: tuples of property names."""
 
     count: bool = False
@@ -169,8 +165,7 @@ class Aggregations:
     group_by_time: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class Stream:
+class Stream(Unprinted, frozen=True, dict=True):
     """One stream of a source.
 
     Shapes: `properties` in schema order; `raw` is the stream object as it was declared, in the
@@ -182,7 +177,7 @@ class Stream:
     label: str
     properties: Mapping[str, Property]
     primary_key: tuple[str, ...]
-    raw: Mapping[str, object] = field(repr=False)
+    raw: Mapping[str, object]
     detail: str | None = None
     cursor_field: str | None = None
     consent_time_field: str | None = None
@@ -191,11 +186,13 @@ class Stream:
     selectable_resources: bool = False
     views: tuple[View, ...] = ()
     relationships: tuple[Relationship, ...] = ()
-    range_filters: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    range_filters: Mapping[str, tuple[str, ...]] = msgspec.field(
+        default_factory=dict[str, tuple[str, ...]]
+    )
     expansions: tuple[Expansion, ...] = ()
     lexical_fields: tuple[str, ...] = ()
     semantic_fields: tuple[str, ...] = ()
-    aggregations: Aggregations = field(default_factory=Aggregations)
+    aggregations: Aggregations = msgspec.field(default_factory=Aggregations)
 
     @cached_property
     def floor(self) -> tuple[str, ...]:

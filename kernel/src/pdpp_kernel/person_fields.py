@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
 from typing import NamedTuple, cast
+
+import msgspec
 
 # The member of a property's schema that says what its values say of persons.
 PERSON_MEMBER = "x_pdpp_person"
@@ -103,8 +104,7 @@ class PersonForm(StrEnum):
     WRITTEN = "written"
 
 
-@dataclass(frozen=True, slots=True)
-class PersonField:
+class PersonField(msgspec.Struct, frozen=True):
     """A field whose value, or each entry of it, names a person (`x_pdpp_person`).
 
     Shapes: `network` is that of a handle; `named_by` is the field that holds the person's name;

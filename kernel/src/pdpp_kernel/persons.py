@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 import msgspec
 
@@ -29,8 +28,7 @@ _ID_DIGITS = 24
 _ORDER = {kind: rank for rank, kind in enumerate(IdentityKind)}
 
 
-@dataclass(frozen=True, slots=True)
-class Mention:
+class Mention(msgspec.Struct, frozen=True):
     """An identity in a field of some records that say it alike.
 
     Shapes: `key` is one of the records (the first by key), `count` says how many they are; `card`

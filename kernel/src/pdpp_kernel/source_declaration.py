@@ -6,11 +6,11 @@ Rule: as of a stream (`declaration`).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 import msgspec
 
 from pdpp_kernel.declaration import Stream
+from pdpp_kernel.unprinted import Unprinted
 
 
 class Adaptation(msgspec.Struct, frozen=True):
@@ -24,8 +24,7 @@ class Adaptation(msgspec.Struct, frozen=True):
 OWN_FILE_PREFIX = "table-"
 
 
-@dataclass(frozen=True)
-class SourceDeclaration:
+class SourceDeclaration(Unprinted, frozen=True):
     """The versioned description of a source.
 
     Shapes: `raw` is the accepted JSON object; `digest` is `sha256:<hex>` over its minimal JSON
@@ -39,7 +38,7 @@ class SourceDeclaration:
     version: str
     display_name: str
     streams: Mapping[str, Stream]
-    raw: Mapping[str, object] = field(repr=False)
+    raw: Mapping[str, object]
     digest: str = ""
     display_detail: str | None = None
     publisher_id: str | None = None

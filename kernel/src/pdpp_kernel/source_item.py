@@ -5,11 +5,12 @@ from __future__ import annotations
 import hashlib
 import io
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, BinaryIO
 
 import msgspec
+
+from pdpp_kernel.unprinted import Unprinted
 
 Json = Any
 Data = dict[str, Json]
@@ -19,8 +20,7 @@ TEXT, TEXT_STATE = "text", "text_state"
 LARGEST_BLOB_BYTES = 50 * 1024 * 1024
 
 
-@dataclass(frozen=True, slots=True)
-class SourceBlob:
+class SourceBlob(Unprinted, frozen=True):
     """Bytes that a record points to, named by their content.
 
     Source: docs/contract/resource-server.md 12 (blob field, content address).
@@ -31,7 +31,7 @@ class SourceBlob:
     sha256: str
     size_bytes: int
     filename: str | None
-    open: Callable[[], BinaryIO] = field(repr=False)
+    open: Callable[[], BinaryIO]
 
     @property
     def blob_id(self) -> str:
@@ -64,8 +64,7 @@ class ThreadLinks(msgspec.Struct, frozen=True):
     leaves: tuple[tuple[str, int], ...]  # mark, at
 
 
-@dataclass(frozen=True, slots=True)
-class SourceRecord:
+class SourceRecord(msgspec.Struct, frozen=True):
     """One record of one stream.
 
     Shapes: a record with `thread` has a `thread_id`: that of the thread it would begin.
@@ -80,8 +79,7 @@ class SourceRecord:
     thread: ThreadLinks | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Skipped:
+class Skipped(msgspec.Struct, frozen=True):
     """Something that was not read: where, a stable code, and a reason without any content."""
 
     where: str

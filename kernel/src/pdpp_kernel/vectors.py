@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from operator import mul
+
+from pdpp_kernel.unprinted import Unprinted
 
 GREATEST = 127
 DISTANCE_DECIMALS = 4
@@ -17,13 +18,12 @@ _SIGNS = bytes(1 if value < 128 else 0 for value in range(256))
 _BITS = 8
 
 
-@dataclass(frozen=True, slots=True)
-class Passage:
+class Passage(Unprinted, frozen=True):
     """A stretch [start, end) of a text, in code points, and what it means."""
 
     start_chars: int
     end_chars: int
-    vector: bytes = field(repr=False)
+    vector: bytes
 
 
 def shortened(numbers: Sequence[float]) -> bytes:

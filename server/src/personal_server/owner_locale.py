@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from zoneinfo import ZoneInfo
+
+import msgspec
 
 from pdpp_kernel.errors import StorageUnavailable
 from personal_server.configuration_file import (
@@ -15,8 +16,7 @@ from personal_server.configuration_file import (
 from personal_server.settings import Settings
 
 
-@dataclass(frozen=True, slots=True)
-class OwnerLocale:
+class OwnerLocale(msgspec.Struct, frozen=True):
     """Where the owner lives and which language they read; `None` where they were not asked yet.
 
     Shapes: `time_zone` is an IANA name, `language` a tag; `fixed` are those that the environment

@@ -10,13 +10,15 @@ import os
 import re
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
 
+import msgspec
+
+from pdpp_kernel.unprinted import Unprinted
 from pdpp_mcp_server.settings import Environment, InvalidSetting
 
 FORWARDED = "forwarded"
@@ -31,8 +33,7 @@ Network = IPv4Network | IPv6Network
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class LimitSettings:
+class LimitSettings(msgspec.Struct, frozen=True):
     """Rates and quotas per grant.  Units: cost units, bytes, records; 0 switches a limit off.
 
     Source: docs/contract/resource-server.md 16.
@@ -46,8 +47,7 @@ class LimitSettings:
     failed_tokens_per_minute: int = 30
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
+class Settings(Unprinted, frozen=True):
     """How a server runs.
 
     Shapes: `public_url` is an origin without trailing slash, or `"forwarded"`; `trusted_hosts`
@@ -59,9 +59,9 @@ class Settings:
     bind_host: str = "127.0.0.1"
     bind_port: int = 7662
     data_dir: Path = Path("~/.pdpp/data")
-    database_url: str | None = field(default=None, repr=False)
+    database_url: str | None = None
     database_schema: str = "pdpp"
-    database_listen_url: str | None = field(default=None, repr=False)
+    database_listen_url: str | None = None
     server_name: str = "Personal server"
     time_zone: str | None = None
     language: str | None = None

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import orjson
 import pytest
+from msgspec.structs import replace
 
 from pdpp_kernel.errors import InvalidRequest, InvalidState
 from pdpp_sources.mailbox_messages import SignIn
@@ -138,7 +139,9 @@ def test_of_several_kinds_all_are_kept_or_none(stores: Stores) -> None:
     (contacts,) = sign_ups.add(wanted(address="ada@gmx.de", kinds=frozenset({ADDRESS_BOOKS})))
     with pytest.raises(InvalidState):
         sign_ups.add(wanted(address="ada@gmx.de", kinds=both))
-    feed_store(stores).change_feed(contacts.feed_id, lambda e: replace(e, place="elsewhere"))
+    feed_store(stores).change_feed(
+        contacts.feed_id, lambda e: dataclasses.replace(e, place="elsewhere")
+    )
     with pytest.raises(InvalidState):  # its name is another's
         sign_ups.add(wanted(address="ada@gmx.de", kinds=both))
     assert [each.feed_id for each in rows(stores)] == [contacts.feed_id]

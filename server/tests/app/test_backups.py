@@ -7,12 +7,13 @@ import io
 import tarfile
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from pdpp_kernel.errors import StorageUnavailable
 from pdpp_kernel.values import DAY_NANOSECONDS

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from personal_server.app.data_repairs import write_lost_configuration
 from personal_server.app.stores import open_stores

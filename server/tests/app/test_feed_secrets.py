@@ -5,11 +5,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+from msgspec.structs import replace
 
 from personal_server.app.feed_secrets import DAMAGED, FeedSecrets, PasswordPlace
 from personal_server.app.machine_keyring import MachineKeyring, machine_keyring

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import dataclasses
 import imaplib
 import json
 import random
@@ -11,12 +12,13 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.request import Request, urlopen
 
 import pytest
+from msgspec.structs import replace
 
 from pdpp_kernel.errors import InvalidState
 from personal_server.app.account_sign_ups import StoredSignUps
@@ -54,7 +56,7 @@ def feed_of(settings: Settings) -> Iterator[FeedOf]:
 
         def fed(place: str, password: str = PASSWORD, deletions: str = "keep") -> Fed:
             feed = a_feed(kind=JMAP, layout=JMAP, place=place, due_at_ns=stores.clock())
-            feed_store(stores).add_feed(replace(feed, deletions=deletions))
+            feed_store(stores).add_feed(dataclasses.replace(feed, deletions=deletions))
             FeedSecrets.of(stores).keep(feed, password)
             importer = ImportHere.over(stores, settings)
             return Fed(stores, feed_engine(settings, stores, importer), feed.feed_id)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from dataclasses import replace
 
 import httpx2
 import pytest
+from msgspec.structs import replace
 
 from pdpp_kernel.values import NANOSECONDS
 from pdpp_mcp_server.rs_client.authorization_flows import DeviceOffer, PollWait

@@ -9,13 +9,13 @@ import tarfile
 import tempfile
 import zipfile
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import orjson
 import pytest
+from msgspec.structs import replace
 
 from pdpp_kernel.person_fields import identity_of
 from pdpp_kernel.persons import (

@@ -6,13 +6,14 @@ import itertools
 import json
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 import httpx2
 import pytest
+from msgspec.structs import replace
 
 from personal_server.authorization_server.application import (
     AuthorizationParts,

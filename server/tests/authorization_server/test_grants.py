@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from personal_server.consent.narrowings import Narrowing
 from personal_server.domain.connection import ConnectionStatus
@@ -58,8 +58,8 @@ async def test_a_package_shows_its_grants_and_what_cannot_be_read(app: Any) -> N
 async def test_a_revoked_connection_is_named_while_the_grant_lives(app: Any, details: Any) -> None:
     body = await app.connect(authorization_details=details())
     journal, notes = app.server.catalog.connections
-    gone = dataclasses.replace(journal, status=ConnectionStatus.REVOKED)
-    app.server.catalog = dataclasses.replace(app.server.catalog, connections=(gone, notes))
+    gone = replace(journal, status=ConnectionStatus.REVOKED)
+    app.server.catalog = replace(app.server.catalog, connections=(gone, notes))
     found = (await app.current(body["access_token"])).json()
     assert found["status"] == "active"
     assert found["unavailable_connections"][0]["reason"] == "connection_revoked"

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import dataclasses
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from personal_server.storage.authorization_rows import ClientRow
 
@@ -150,7 +151,7 @@ async def test_a_full_table_makes_room_for_the_newest(app: Any) -> None:
     row = app.server.rows(ClientRow, ClientRow.registration.equals("dynamic"))[0]
     with app.server.store.write() as writer:
         for number in range(999):
-            copy = replace(row, client_id=f"cli_{number}", client_ref=f"clr_{number}")
+            copy = dataclasses.replace(row, client_id=f"cli_{number}", client_ref=f"clr_{number}")
             writer.insert(copy)
     full = await app.register()
     assert full.status_code == 429

@@ -1,9 +1,9 @@
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from personal_server.domain.disclosure import DENIED, SERVED, AskedDetail, DisclosureEntry
 

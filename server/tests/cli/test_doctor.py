@@ -1,12 +1,12 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import httpx2
 import pytest
+from msgspec.structs import replace
 
 from adapter.tests.rs_client.provider import ORIGIN, RESOURCE, SERVER, FakeProvider
 from personal_server.cli.doctor import HOSTS

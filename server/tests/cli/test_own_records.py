@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from pdpp_mcp_server.commands.exits import run_app
 from pdpp_mcp_server.commands.main import command_line

@@ -4,13 +4,14 @@ import json
 import shutil
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from ipaddress import ip_network
 from pathlib import Path
 from typing import Any
 
 import cyclopts
 import pytest
+from msgspec.structs import replace
 
 from pdpp_kernel.values import instant_ns
 from pdpp_mcp_server.commands.connect import CommandContext

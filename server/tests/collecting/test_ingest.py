@@ -2,11 +2,11 @@ from __future__ import annotations
 
 import itertools
 import time
-from dataclasses import replace
 from typing import Any
 
 import orjson
 import pytest
+from msgspec.structs import replace
 
 from pdpp_kernel.errors import BodyTooLarge, ConnectionNotWritable
 from personal_server.collecting.ingest import IngestResult, ingest

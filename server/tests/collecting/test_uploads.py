@@ -7,12 +7,12 @@ import stat
 import sys
 import threading
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from pdpp_kernel.errors import (
     BodyTooLarge,

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from pdpp_kernel.oauth_errors import NotANarrowing
 from personal_server.consent.bundles import (
@@ -36,7 +36,7 @@ def test_each_bundle_has_more_than_the_one_before() -> None:
 
 def test_without_a_view_texts_and_files_are_left_out() -> None:
     stream = offer_of().streams[0]
-    bare = dataclasses.replace(stream, stream=dataclasses.replace(stream.stream, views=()))
+    bare = replace(stream, stream=replace(stream.stream, views=()))
     outline = bundle_fields(bare, OUTLINE)
     assert "body" not in outline
     assert {"title", "word_count", "created_at"} <= outline

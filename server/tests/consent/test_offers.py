@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from pdpp_kernel.oauth_errors import InvalidAuthorizationDetails
 from personal_server.consent.offers import (
@@ -208,8 +208,8 @@ def test_a_compound_key_is_a_minified_array_of_typed_strings(key: str, good: boo
 
 
 def test_the_picker_offers_each_usable_source_with_every_stream_optional() -> None:
-    other = dataclasses.replace(DECLARATION, source_id="https://example.com/other")
-    unused = dataclasses.replace(DECLARATION, source_id="https://example.com/unused")
+    other = replace(DECLARATION, source_id="https://example.com/other")
+    unused = replace(DECLARATION, source_id="https://example.com/unused")
     known = {d.source_id: d for d in (DECLARATION, other, unused)}
     selections = picker_selections(known, HELD)
     assert [s.source_id for s in selections] == ["https://example.com/other", JOURNAL]

@@ -1,6 +1,5 @@
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from personal_server.consent.unusual_reading import (
     CANARY,

@@ -6,9 +6,11 @@ import hashlib
 import secrets
 from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from typing import Any
+
+from msgspec.structs import replace
 
 from pdpp_kernel.source_declaration import SourceDeclaration
 from pdpp_kernel.values import render_instant

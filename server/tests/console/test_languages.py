@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import replace
 from datetime import UTC, date, datetime
 from gettext import NullTranslations
 from html import unescape
@@ -14,6 +13,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
+from msgspec.structs import replace
 
 from pages.catalogues import extracted
 from pdpp_kernel.errors import InvalidFilter

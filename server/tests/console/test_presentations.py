@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from selectolax.lexbor import LexborHTMLParser
 
 from pdpp_kernel.declaration import Aggregations, Property, Stream
@@ -203,4 +205,4 @@ def test_a_number_whose_unit_field_is_not_declared_is_no_money() -> None:
         properties={**source.declared.properties, "size": size},
         aggregations=Aggregations(sum=("size",), group_by_time=("sent_at",)),
     )
-    assert line_fields(replace(source, declared=measured)) == ("size",)
+    assert line_fields(dataclasses.replace(source, declared=measured)) == ("size",)

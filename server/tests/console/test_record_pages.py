@@ -1,12 +1,12 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from typing import Any
 from urllib.parse import unquote
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from pdpp_sources.whatsapp import WhatsAppSource
 from personal_server.domain.disclosure import AskedDetail

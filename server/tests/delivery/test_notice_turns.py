@@ -9,12 +9,13 @@ import os
 import stat
 from collections.abc import Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import httpx2
 import pytest
+from msgspec.structs import replace
 
 from pdpp_kernel.errors import InvalidRequest, InvalidState, NotFound
 from pdpp_kernel.values import DAY_NANOSECONDS as DAY

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from pdpp_kernel.criteria import Condition, Operator
 from pdpp_kernel.declaration import Semantics, Stream
@@ -173,8 +174,8 @@ def test_a_page_goes_on_among_the_sources_it_was_made_for() -> None:
 def test_a_page_among_other_sources_is_refused_and_expired_where_the_access_was_changed(
     lineage: str | None, code: str
 ) -> None:
-    authority = replace(AUTHORITY, lineage=lineage)
-    other = replace(SOURCE, fields=("id",))
+    authority = dataclasses.replace(AUTHORITY, lineage=lineage)
+    other = dataclasses.replace(SOURCE, fields=("id",))
     error = refusal(lambda: open_page(SEALER, TokenUse.PAGE, sealed(7), "abc", authority, [other]))
     assert (error.code, error.param) == (code, "cursor")
     assert error.members["recovery"] == {"cursor": None}
@@ -213,12 +214,12 @@ CHANGES: list[dict[str, Any]] = [
     {"only": (Condition("id", ValueKind.STRING, Operator.EQ, "a"),)},
     {"only": (Condition("id", ValueKind.STRING, Operator.IN, "a", ("b",)),)},
     {"made_of": (SOURCE,)},
-    {"made_of": (replace(SOURCE, fields=("id",)),)},
+    {"made_of": (dataclasses.replace(SOURCE, fields=("id",)),)},
 ]
 
 
 def test_what_could_be_read_is_told_from_every_other() -> None:
-    every = [SOURCE, *(replace(SOURCE, **change) for change in CHANGES)]
+    every = [SOURCE, *(dataclasses.replace(SOURCE, **change) for change in CHANGES)]
     for digest in (projection_digest, sources_digest):
         assert len({digest([each]) for each in every}) == len(every)
         assert {len(digest([each])) for each in every} == {16}
@@ -228,13 +229,13 @@ def test_what_could_be_read_is_told_from_every_other() -> None:
 def test_order_of_values_makes_no_other_source() -> None:
     def limited(*values: str) -> ReadableSource:
         only = (Condition("id", ValueKind.STRING, Operator.IN, values[0], values[1:]),)
-        return replace(SOURCE, only=only, resources=frozenset(values))
+        return dataclasses.replace(SOURCE, only=only, resources=frozenset(values))
 
     assert sources_digest([limited("a", "b")]) == sources_digest([limited("b", "a")])
 
 
 def test_a_new_declaration_ends_cursors_and_not_feeds() -> None:
-    newer = replace(SOURCE, declaration_version="2")
+    newer = dataclasses.replace(SOURCE, declaration_version="2")
     assert projection_digest([newer]) == projection_digest([SOURCE])
     assert sources_digest([newer]) != sources_digest([SOURCE])
 
@@ -244,14 +245,14 @@ def test_a_feed_is_of_one_history() -> None:
         history_digest([SOURCE], "epoch", "era"),
         history_digest([SOURCE], "other", "era"),
         history_digest([SOURCE], "epoch", "other"),
-        history_digest([replace(SOURCE, fields=("id",))], "epoch", "era"),
+        history_digest([dataclasses.replace(SOURCE, fields=("id",))], "epoch", "era"),
     ]
     assert len(set(histories)) == 4
     assert {len(history) for history in histories} == {16}
 
 
 def test_a_successor_shares_cursors_and_not_the_holder() -> None:
-    successor = replace(AUTHORITY, grant_ids=("grt_2",), lineage="grt_1")
+    successor = dataclasses.replace(AUTHORITY, grant_ids=("grt_2",), lineage="grt_1")
     assert successor.cursor_holder == AUTHORITY.cursor_holder
     assert holder_digest(successor) != holder_digest(AUTHORITY)
     assert len(holder_digest(AUTHORITY)) == 16

@@ -1,9 +1,9 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from personal_server.domain.disclosure import AskedDetail
 

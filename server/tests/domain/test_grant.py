@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from contextlib import nullcontext
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from pdpp_kernel.errors import GrantInvalid
 from pdpp_kernel.values import NANOSECONDS, instant_ns

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import cast
 
 import pytest
+from msgspec.structs import replace
 from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
 from personal_server.domain.language_batches import APART, LanguageBatches

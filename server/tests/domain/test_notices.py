@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from zoneinfo import ZoneInfo
 
 import pytest
+from msgspec.structs import replace
 
 from pdpp_kernel.values import DAY_NANOSECONDS as DAY
 from personal_server.domain.notice_texts import sentence_of, title_of

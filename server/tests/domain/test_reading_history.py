@@ -1,9 +1,9 @@
 import hashlib
 import struct
-from dataclasses import astuple, replace
 from typing import Any
 
 import pytest
+from msgspec.structs import astuple, replace
 
 from personal_server.domain.disclosure import DENIED, SERVED, AskedDetail, DisclosureEntry
 from personal_server.domain.reading_history import (

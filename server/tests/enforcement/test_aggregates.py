@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import dataclasses
 from decimal import Decimal
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from pdpp_kernel.aggregations import Granularity, Metric
 from pdpp_kernel.criteria import Grouping
@@ -116,7 +117,7 @@ def test_a_kind_of_figure_has_the_granted_fields_that_are_declared_for_it() -> N
         "group_by": ("folder", "size"),
         "group_by_time": ("sent_at",),
     }
-    assert usable_kinds(replace(mails(), declared=UNCOUNTED))["count"] == ()
+    assert usable_kinds(dataclasses.replace(mails(), declared=UNCOUNTED))["count"] == ()
 
 
 @pytest.mark.parametrize(
@@ -195,11 +196,11 @@ def test_a_refusal_names_what_can_be_used() -> None:
     assert refusal(granted, "sum", field="folder").members["allowed_values"] == ["size"]
     assert refusal(granted, group_by="id").members["allowed_values"] == ["folder", "size"]
     assert "allowed_values" not in refusal(mails("id"), "sum", field="id").members
-    uncounted = replace(mails(), declared=UNCOUNTED)
+    uncounted = dataclasses.replace(mails(), declared=UNCOUNTED)
     assert refusal(uncounted).param == "metric"
     assert "allowed_values" not in refusal(uncounted).members
     summed = replace(MAILS, aggregations=Aggregations(sum=("size",), min=("sent_at",)))
-    error = refusal(replace(mails("id", "size"), declared=summed))
+    error = refusal(dataclasses.replace(mails("id", "size"), declared=summed))
     assert (error.param, error.members["allowed_values"]) == ("metric", ["sum"])
     hours = refusal(mails(), group_by_time="due", granularity="hour").members["allowed_values"]
     assert hours == ["day", "week", "month", "quarter", "year", "weekday"]
@@ -211,7 +212,7 @@ def test_whoever_asks_for_the_label_is_shown_the_field_that_it_labels() -> None:
     )
     hidden = replace(people.properties["sender_name"], schema={"x_pdpp_groupable": False})
     declared = replace(people, properties={**people.properties, "sender_name": hidden})
-    error = refusal(replace(mails(), declared=declared), group_by="sender_name")
+    error = refusal(dataclasses.replace(mails(), declared=declared), group_by="sender_name")
     assert error.members["recovery"] == {"group_by": "sender"}
 
 
@@ -235,7 +236,7 @@ LABELLED = replace(MAILS, lexical_fields=(), aggregations=Aggregations(True, gro
 
 
 def labelled(*fields: str, **members: Any) -> ReadableSource:
-    return replace(mails(*fields, **members), declared=LABELLED)
+    return dataclasses.replace(mails(*fields, **members), declared=LABELLED)
 
 
 def test_a_group_has_its_label_where_every_source_grants_it() -> None:
@@ -248,7 +249,7 @@ def test_a_group_has_its_label_where_every_source_grants_it() -> None:
 def test_a_label_is_a_text() -> None:
     numbered = replace(LABELLED.properties["sender_name"], kind=ValueKind.INTEGER)
     declared = replace(LABELLED, properties={**LABELLED.properties, "sender_name": numbered})
-    source = replace(mails(), declared=declared)
+    source = dataclasses.replace(mails(), declared=declared)
     assert figure_of((source,), query(group_by="sender")).groupings[0].label_field is None
 
 
@@ -276,7 +277,7 @@ def test_sources_that_differ_take_part_as_far_as_they_agree() -> None:
 def test_a_source_that_declares_the_field_otherwise_is_left_out() -> None:
     sized = replace(MAILS.properties["size"], kind=ValueKind.NUMBER)
     declared = replace(MAILS, properties={**MAILS.properties, "size": sized})
-    other = replace(mails(connection_id="cin_b"), declared=declared)
+    other = dataclasses.replace(mails(connection_id="cin_b"), declared=declared)
     sources, _, (warning,) = shared_figure((mails(), other), query("sum", field="size"))
     assert [source.connection_id for source in sources] == ["cin_a"]
     assert warning.detail == {"stream": "mails", "reason": "declared_otherwise"}
@@ -306,4 +307,4 @@ def test_whoever_groups_by_a_month_means_the_time_of_a_record(param: str) -> Non
     assert refusal(mails("id", "folder"), **asked).code == "unknown_field"
     assert refusal(mails(), **{**asked, param: "fortnight"}).code == "unknown_field"
     untimed = replace(MAILS, aggregations=Aggregations(True, group_by=("folder",)))
-    assert refusal(replace(mails(), declared=untimed), **asked).code == "unknown_field"
+    assert refusal(dataclasses.replace(mails(), declared=untimed), **asked).code == "unknown_field"

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import dataclasses
 
 import pytest
+from msgspec.structs import replace
 
 from pdpp_kernel.criteria import Condition
 from pdpp_kernel.declaration import Property
@@ -39,9 +40,9 @@ def lasting(*fields: str) -> ReadableSource:
     ranges = {**MAILS.range_filters, "read_at": ("gte",)}
     declared = replace(MAILS, properties=properties, range_filters=ranges)
     return (
-        replace(mails(*fields), declared=declared)
+        dataclasses.replace(mails(*fields), declared=declared)
         if fields
-        else replace(mails(), declared=declared, fields=(*mails().fields, "read_at"))
+        else dataclasses.replace(mails(), declared=declared, fields=(*mails().fields, "read_at"))
     )
 
 
@@ -101,7 +102,7 @@ def test_what_lasts_lies_in_a_range_that_it_overlaps() -> None:
     assert not found(lasting(), tenth, sent_at=third, read_at=ninth)
     assert not found(lasting(), tenth, sent_at=third)
     assert not found(lasting(), tenth, sent_at=twelfth, read_at=twelfth)
-    hidden = replace(lasting(), fields=("id", "sent_at"))
+    hidden = dataclasses.replace(lasting(), fields=("id", "sent_at"))
     assert not found(hidden, tenth, sent_at=third, read_at=twelfth)
 
 

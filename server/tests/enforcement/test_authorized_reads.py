@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import dataclasses
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from pdpp_kernel.aggregations import Metric
 from pdpp_kernel.criteria import Condition, Grouping, Order
@@ -151,7 +152,7 @@ def test_what_stands_beside_records_is_asked_by_conversation_and_time(
 @pytest.mark.parametrize("unlike", ["thread", "sent_at"])
 def test_what_cannot_be_compared_is_no_conversation_and_no_order(unlike: str) -> None:
     properties = {**MAILS.properties, unlike: replace(MAILS.properties[unlike], kind=None)}
-    source = replace(mails(), declared=replace(MAILS, properties=properties))
+    source = dataclasses.replace(mails(), declared=replace(MAILS, properties=properties))
     assert beside_plan(source, ("m1",)) is None
     assert neighbours_plan(source, row(**SAID)) is None
     assert beside_plan(notes(), ("n1",)) is None
@@ -166,7 +167,9 @@ def at_their_times(*fields: str, **members: Any) -> ReadableSource:
     properties = {**NOTE_STREAM.properties, **{each.name: each for each in declared}}
     source = notes(**members)
     shown = fields or tuple(properties)
-    return replace(source, declared=replace(NOTE_STREAM, properties=properties), fields=shown)
+    return dataclasses.replace(
+        source, declared=replace(NOTE_STREAM, properties=properties), fields=shown
+    )
 
 
 def test_the_first_occurrence_of_each_record_is_looked_for() -> None:

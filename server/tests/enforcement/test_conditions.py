@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from math import inf
 
 import pytest
+from msgspec.structs import replace
 
 from pdpp_kernel.criteria import Condition
 from pdpp_kernel.errors import PersonalServerError

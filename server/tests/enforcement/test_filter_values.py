@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from pdpp_kernel.criteria import Condition
 from pdpp_kernel.declaration import Property
@@ -139,7 +140,7 @@ def test_a_list_and_an_object_are_refused_by_the_name_of_the_field() -> None:
     for schema in ({"items": {"type": "string"}}, {}):
         tags = Property("tags", schema, None)
         declared = replace(MAILS, properties={**MAILS.properties, "tags": tags})
-        source = replace(mails(), declared=declared)
+        source = dataclasses.replace(mails(), declared=declared)
         with pytest.raises(InvalidFilter) as caught:
             condition_on((source,), FilterText("tags", None, "a"))
         assert isinstance(caught.value.text, CatalogueText)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import dataclasses
 
 import pytest
+from msgspec.structs import replace
 
 from pdpp_kernel.declaration import Property
 from pdpp_kernel.values import ValueKind
@@ -28,7 +29,9 @@ def lasting(kind: ValueKind = ValueKind.INSTANT) -> ReadableSource:
     }
     ranges = {**MAILS.range_filters, "read_at": ("gte",)}
     declared = replace(MAILS, properties={**MAILS.properties, **times}, range_filters=ranges)
-    return replace(mails(), declared=declared, fields=(*mails().fields, "read_at", "unread"))
+    return dataclasses.replace(
+        mails(), declared=declared, fields=(*mails().fields, "read_at", "unread")
+    )
 
 
 def said(

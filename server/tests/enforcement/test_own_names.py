@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import dataclasses
+
+from msgspec.structs import replace
 
 from personal_server.enforcement.own_names import granted_part
 from server.tests.enforcement.mailbox import MAILS, mails
@@ -66,7 +68,7 @@ def test_the_declaration_that_is_shown_is_cut_as_well() -> None:
 
 def test_a_table_without_anything_to_ask_has_nothing_to_ask() -> None:
     bare = replace(MAILS, raw={"name": "mails", "schema": {"properties": {"id": {}, "body": {}}}})
-    source = replace(mails("id"), declared=bare)
+    source = dataclasses.replace(mails("id"), declared=bare)
     assert granted_part(source).declared.raw == {
         "name": "mails",
         "schema": {"type": "object", "properties": {"id": {}}, "required": []},

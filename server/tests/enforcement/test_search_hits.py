@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import dataclasses
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from pdpp_kernel.declaration import Property
 from pdpp_kernel.record import FieldChange
@@ -229,7 +230,7 @@ def _payments(*fields: str, unit_field: str = "folder") -> ReadableSource:
     money = Property("size", {"x_pdpp_unit_field": unit_field}, WHOLE)
     kept = {**source.declared.properties, "size": money}
     kept["folder"] = Property("folder", {}, TEXT, type="currency")
-    return replace(source, declared=replace(source.declared, properties=kept))
+    return dataclasses.replace(source, declared=replace(source.declared, properties=kept))
 
 
 @pytest.mark.parametrize(

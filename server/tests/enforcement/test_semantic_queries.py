@@ -1,9 +1,9 @@
 """What is meant by a query, and how hits by meaning join those by words."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from pdpp_kernel.record import RecordPlace
 from personal_server.domain.search_words import parse_words

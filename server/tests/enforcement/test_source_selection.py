@@ -1,10 +1,11 @@
 """A label in the place of an id is answered with the id, of readable connections alone."""
 
+import dataclasses
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any, cast
 
 import pytest
+from msgspec.structs import replace
 
 from pdpp_kernel.errors import PersonalServerError
 from personal_server.domain.authority import ReadAuthority, TokenKind, Unavailable
@@ -134,7 +135,9 @@ def test_a_package_of_several_connections_leaves_none_open(may_cross: bool) -> N
 
 def test_a_stream_of_several_sources_is_ambiguous_for_everybody() -> None:
     other = mails(connection_id="cin_c")
-    other = replace(other, source=replace(other.source, id="https://other.example/mail"))
+    other = dataclasses.replace(
+        other, source=replace(other.source, id="https://other.example/mail")
+    )
     several = authority(mails(), other)
     assert refusal(lambda: select_stream(several, Selectors(), "mails")).code == (
         "ambiguous_connection"
@@ -183,7 +186,7 @@ ENDED = [
 @pytest.mark.parametrize(("reason", "code"), ENDED)
 def test_a_connection_that_cannot_be_read_says_why_its_access_ended(reason: str, code: str) -> None:
     ended = Unavailable("cin_c", reason, stream="mails")
-    holder = replace(PACKAGE, unavailable=(Unavailable("cin_d", "grant_paused"), ended))
+    holder = dataclasses.replace(PACKAGE, unavailable=(Unavailable("cin_d", "grant_paused"), ended))
     error = refusal(lambda: select_stream(holder, Selectors("cin_c"), "mails"))
     assert (error.code, error.param) == (code, "connection_id")
     [named] = cast("list[dict[str, Any]]", error.members["unavailable_connections"])
@@ -210,9 +213,9 @@ def test_of_a_stream_that_nobody_has_those_are_named_that_could_have_it(
         Unavailable("cin_b", "connection_revoked", stream="files"),
     )
     granted = frozenset({"mails", "notes", "files"})
-    holder = replace(PACKAGE, unavailable=unavailable, granted_streams=granted)
+    holder = dataclasses.replace(PACKAGE, unavailable=unavailable, granted_streams=granted)
     if selectors.connection_id is None:
-        holder = replace(holder, unavailable=unavailable[:3])
+        holder = dataclasses.replace(holder, unavailable=unavailable[:3])
     error = refusal(lambda: select_stream(holder, selectors, "files"))
     assert (error.code, error.param) == ("connection_not_found", "connection_id")
     entries = cast("list[dict[str, Any]]", error.members.get("unavailable_connections", []))

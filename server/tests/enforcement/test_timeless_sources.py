@@ -1,6 +1,8 @@
 from __future__ import annotations
 
-from dataclasses import replace
+import dataclasses
+
+from msgspec.structs import replace
 
 from personal_server.enforcement.timeless_sources import without_time
 from server.tests.enforcement.mailbox import mails, notes
@@ -26,7 +28,8 @@ def test_streams_of_which_others_take_part_and_those_not_named_are_told() -> Non
     detail = {"streams": ["mails", "notes"], "reason": "no_event_time", "partly": ["mails"]}
     assert told.detail == detail
     many = [
-        replace(notes(), declared=replace(notes().declared, name=f"s{n:02}")) for n in range(15)
+        dataclasses.replace(notes(), declared=replace(notes().declared, name=f"s{n:02}"))
+        for n in range(15)
     ]
     (told,) = without_time(many, many, ())
     assert told.detail is not None

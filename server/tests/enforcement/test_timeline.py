@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import dataclasses
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from pdpp_kernel.declaration import Property
 from pdpp_kernel.errors import PersonalServerError
@@ -17,7 +18,7 @@ from server.tests.enforcement.mailbox import MAILS, mails, notes
 
 
 def dated(**members: Any) -> ReadableSource:
-    return replace(mails(), declared=replace(MAILS, **members))
+    return dataclasses.replace(mails(), declared=replace(MAILS, **members))
 
 
 def name_of(*sources: ReadableSource) -> str | None:
@@ -56,5 +57,7 @@ def test_a_range_says_of_which_time_it_is_where_the_records_tell_several() -> No
     assert ranged_time((mails(),), ALWAYS) is None
     assert ranged_time((mails("id", "sent_at"),), Times(5)) is None
     lasting = {**MAILS.properties, "due": replace(MAILS.properties["due"], role="event-end")}
-    until_due = replace(mails("id", "sent_at", "due"), declared=replace(MAILS, properties=lasting))
+    until_due = dataclasses.replace(
+        mails("id", "sent_at", "due"), declared=replace(MAILS, properties=lasting)
+    )
     assert ranged_time((until_due,), Times(5)) is None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import replace
 
 import pytest
@@ -38,7 +39,7 @@ def test_a_feed_is_stale_that_needs_its_owner_or_failed_three_times(
 def test_a_sign_in_that_ends_is_told_before_it_does() -> None:
     feed = a_feed(succeeded_at_ns=NOW, sign_in_ends_ns=NOW + 2 * DAY)
     assert trouble_of(feed) is None
-    feed = replace(feed, sign_in_ends_ns=NOW + 2 * DAY - 1)
+    feed = dataclasses.replace(feed, sign_in_ends_ns=NOW + 2 * DAY - 1)
     assert trouble_of(feed) == FeedTrouble.SIGN_IN_ENDS
     assert advice(feed)
     assert trouble_of(replace(feed, failures=3, state="resting")) == FeedTrouble.FAILING
@@ -51,9 +52,9 @@ def test_silence_is_measured_by_the_longest_there_ever_was() -> None:
         feed = with_arrival(feed, NOW + day * DAY)
     assert (feed.arrivals, feed.longest_silence_ns) == (5, 10 * DAY)
     last = NOW + 13 * DAY
-    quiet = replace(feed, succeeded_at_ns=last + 10 * DAY)
+    quiet = dataclasses.replace(feed, succeeded_at_ns=last + 10 * DAY)
     assert trouble_of(quiet) is None
-    silent = replace(feed, succeeded_at_ns=last + 10 * DAY + 1)
+    silent = dataclasses.replace(feed, succeeded_at_ns=last + 10 * DAY + 1)
     assert trouble_of(silent) == FeedTrouble.SILENT
     assert trouble_of(replace(silent, state="paused")) is None
     assert trouble_of(with_arrival(silent, last + 11 * DAY)) is None
@@ -63,7 +64,7 @@ def test_a_feed_that_brought_little_yet_or_rests_for_a_weekend_is_not_silent() -
     silence = LEAST_SILENCE_NS
     feed = a_feed(brought_at_ns=NOW, succeeded_at_ns=NOW + silence, arrivals=LEAST_ARRIVALS)
     assert trouble_of(feed) is None
-    feed = replace(feed, succeeded_at_ns=NOW + silence + 1)
+    feed = dataclasses.replace(feed, succeeded_at_ns=NOW + silence + 1)
     assert trouble_of(feed) == FeedTrouble.SILENT
     assert trouble_of(replace(feed, arrivals=LEAST_ARRIVALS - 1)) is None
     # the server was off: no run, no silence

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from pdpp_kernel.errors import InvalidState, RateLimitExceeded
 from personal_server.consent.client_registration import CHECK, DOCUMENT, DYNAMIC, Registration
@@ -53,7 +54,7 @@ def registration(**over: Any) -> Registration:
         echoed={},
         dpop_bound=True,
     )
-    return dataclasses.replace(registered, **over)
+    return replace(registered, **over)
 
 
 def register(bench: Bench, **over: Any) -> str:

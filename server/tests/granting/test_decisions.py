@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import threading
 from collections.abc import Generator
@@ -10,6 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from pdpp_kernel.errors import NotFound, PersonalServerError
 from pdpp_kernel.oauth_errors import (
@@ -103,10 +103,8 @@ def test_the_picker_starts_with_nothing_ticked_and_ends_like_any_request(bench: 
 
 
 def test_several_connections_must_be_chosen(bench: Any, make_entry: Any) -> None:
-    second = dataclasses.replace(bench.catalog.connections[0], connection_id="cin_b")
-    bench.catalog = dataclasses.replace(
-        bench.catalog, connections=(*bench.catalog.connections, second)
-    )
+    second = replace(bench.catalog.connections[0], connection_id="cin_b")
+    bench.catalog = replace(bench.catalog, connections=(*bench.catalog.connections, second))
     request_id = bench.ask([make_entry()])
     review = bench.granting.view(request_id, OWNER)
     assert [missing.what for missing in review.missing] == ["connection"]
@@ -131,8 +129,8 @@ def test_a_source_that_changed_underneath_is_review_stale(bench: Any, make_entry
     request_id = bench.ask([make_entry()])
     shown = bench.granting.view(request_id, OWNER)
     journal = next(iter(bench.catalog.declarations.values()))
-    changed = dataclasses.replace(journal, digest="sha256:00")
-    bench.catalog = dataclasses.replace(
+    changed = replace(journal, digest="sha256:00")
+    bench.catalog = replace(
         bench.catalog, declarations={**bench.catalog.declarations, journal.source_id: changed}
     )
     with pytest.raises(ReviewStale):
@@ -190,7 +188,7 @@ def test_training_needs_its_own_tick(bench: Any, make_entry: Any) -> None:
     shown = bench.granting.view(request_id, OWNER)
     with pytest.raises(AiTrainingConsentRequired):
         bench.granting.approve(request_id, shown.choices, shown.revision, OWNER)
-    ticked = dataclasses.replace(shown.choices, ai_training=True)
+    ticked = replace(shown.choices, ai_training=True)
     bench.granting.approve(request_id, ticked, shown.revision, OWNER)
     artifact = json.loads(bench.rows(ReviewArtifactRow)[0].artifact)
     assert artifact["ai_training_consented"] is True
@@ -220,7 +218,7 @@ def test_an_earlier_grant_can_be_ended_with_the_approval(bench: Any, make_entry:
     request_id = bench.ask([make_entry()], "ar_2")
     review = bench.granting.view(request_id, OWNER)
     assert [held.id for held in review.earlier] == [first]
-    bench.allow(request_id, dataclasses.replace(review.choices, ends=(first,)))
+    bench.allow(request_id, replace(review.choices, ends=(first,)))
     ended = [row for row in bench.rows(GrantRow) if row.grant_id == first]
     assert ended[0].reason == "replaced"
 
@@ -486,14 +484,14 @@ def test_what_a_picker_may_pick_is_fixed_with_the_first_look(memory: Bench) -> N
     request_id = memory.ask(None)
     offered = len(memory.granting.view(request_id, OWNER).offers)
     kept = memory.rows(RequestRow)[0].details
-    memory.catalog = dataclasses.replace(memory.catalog, connections=memory.catalog.connections[:1])
+    memory.catalog = replace(memory.catalog, connections=memory.catalog.connections[:1])
     assert len(memory.granting.view(request_id, OWNER).offers) == offered == 2
     assert memory.rows(RequestRow)[0].details == kept
 
 
 def test_choices_that_are_impossible_by_now_give_way_to_what_was_asked(memory: Bench) -> None:
-    second = dataclasses.replace(memory.catalog.connections[0], connection_id="cin_b")
-    both = dataclasses.replace(memory.catalog, connections=(*memory.catalog.connections, second))
+    second = replace(memory.catalog.connections[0], connection_id="cin_b")
+    both = replace(memory.catalog, connections=(*memory.catalog.connections, second))
     memory.catalog = both
     request_id = memory.ask([entry()])
     first = memory.granting.view(request_id, OWNER)
@@ -508,7 +506,7 @@ def test_choices_that_are_impossible_by_now_give_way_to_what_was_asked(memory: B
     )
     memory.granting.choose(request_id, chosen, OWNER)
     assert memory.granting.view(request_id, OWNER).choices.entries[0].connections == {"cin_b"}
-    memory.catalog = dataclasses.replace(both, connections=both.connections[:-1])
+    memory.catalog = replace(both, connections=both.connections[:-1])
     again = memory.granting.view(request_id, OWNER)
     assert again.choices.entries[0].connections != {"cin_b"}
     assert first.choices.entries[0].connections != {"cin_b"}
@@ -525,7 +523,7 @@ def test_what_was_chosen_beside_the_grants_is_what_may_be_read_of_them(
     asked = [entry(events=True), entry(NOTES, events=True)][:entries]
     request_id = memory.ask(asked)
     review = memory.granting.view(request_id, OWNER)
-    chosen = dataclasses.replace(everything(review), records_per_day=records, events=events)
+    chosen = replace(everything(review), records_per_day=records, events=events)
     memory.allow(request_id, chosen)
     table: Any = PackageRow if entries == 2 else GrantRow
     (held,) = memory.rows(table)
@@ -547,7 +545,7 @@ def test_what_is_not_complete_is_not_allowed(memory: Bench) -> None:
 def test_only_what_was_shown_last_is_allowed(memory: Bench) -> None:
     request_id = memory.ask([entry()])
     first = memory.granting.view(request_id, OWNER)
-    other = dataclasses.replace(first.choices, expiry="30d")
+    other = replace(first.choices, expiry="30d")
     second = memory.granting.choose(request_id, other, OWNER)
     assert first.revision != second.revision
     for choices, revision in ((first.choices, first.revision), (other, first.revision)):

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from pdpp_kernel.errors import InvalidRequest, NotFound, OwnerSessionRequired
 from pdpp_kernel.oauth_errors import NotANarrowing, RequestClosed, ReviewStale
@@ -82,9 +82,7 @@ def with_fields(review: Review, *names: str) -> Choices:
     """The choices that were shown, with these fields of entries."""
     entry = review.choices.entries[0]
     streams = {**entry.streams, "entries": StreamChoice(wanted=True, fields=frozenset(names))}
-    return dataclasses.replace(
-        review.choices, entries={0: dataclasses.replace(entry, streams=streams)}
-    )
+    return replace(review.choices, entries={0: replace(entry, streams=streams)})
 
 
 def test_a_token_stands_for_the_successor_with_the_next_request(
@@ -235,7 +233,7 @@ def test_more_or_longer_is_not_given_without_a_fresh_sign_in(
         "instance_ids": ["cin_a"],
         "time_range": {"since": "2023-01-01"},
     }
-    bench.catalog = dataclasses.replace(
+    bench.catalog = replace(
         bench.catalog, connections=(*bench.catalog.connections, connection("b"))
     )
     collect(bench, make_entry(streams=[stream]))
@@ -340,7 +338,7 @@ def test_a_mode_is_not_changed(bench: Any, make_entry: Any) -> None:
     handle = begin(bench, bench.rows(GrantRow)[0].grant_id)
     choices = bench.granting.view(handle, OWNER).choices
     with pytest.raises(NotANarrowing):
-        bench.granting.choose(handle, dataclasses.replace(choices, mode="single_use"), OWNER)
+        bench.granting.choose(handle, replace(choices, mode="single_use"), OWNER)
 
 
 def test_a_name_is_short_and_can_be_taken_back(bench: Any, make_entry: Any) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 import pytest
+from msgspec.structs import replace
 
 from personal_server.consent.narrowings import Narrowing
 from personal_server.granting.audit import Acting
@@ -199,7 +200,7 @@ def test_a_client_without_a_name_or_a_row_is_called_by_its_id(memory: Bench) -> 
 def test_an_owner_s_name_comes_before_the_app_s(memory: Bench) -> None:
     holding = show(memory, memory.connect(entry()).grant_ids[0])
     assert holding.title == "Notes app"
-    assert dataclasses.replace(holding, name="Mine").title == "Mine"
+    assert replace(holding, name="Mine").title == "Mine"
 
 
 @pytest.mark.parametrize("entries", [1, 2])

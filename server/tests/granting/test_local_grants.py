@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from pdpp_kernel.errors import AmbiguousConnection, OwnerSessionRequired, PersonalServerError
 from pdpp_kernel.oauth_errors import (
@@ -41,7 +41,7 @@ def local(bench: Any) -> LocalGranting:
 
 def request(*entries: dict[str, object], **over: Any) -> LocalRequest:
     asked = LocalRequest("My agent", "https://me.example", parse_selections(entries))
-    return dataclasses.replace(asked, **over)
+    return replace(asked, **over)
 
 
 def test_the_token_works_at_once_and_stands_for_the_grant(bench: Any, make_entry: Any) -> None:
@@ -81,8 +81,8 @@ def test_single_use_is_consumed_and_never_refreshed(bench: Any, make_entry: Any)
 
 def test_several_connections_and_none_named_are_ambiguous(bench: Any, make_entry: Any) -> None:
     first = bench.catalog.connections[0]
-    second = dataclasses.replace(first, connection_id="cin_b")
-    bench.catalog = dataclasses.replace(bench.catalog, connections=(first, second))
+    second = replace(first, connection_id="cin_b")
+    bench.catalog = replace(bench.catalog, connections=(first, second))
     with pytest.raises(AmbiguousConnection) as caught:
         local(bench).review(request(make_entry()))
     found: Any = caught.value.members["available_connections"]
@@ -96,7 +96,7 @@ def test_training_needs_its_own_word(bench: Any, make_entry: Any) -> None:
     shown = local(bench).review(asked)
     with pytest.raises(AiTrainingConsentRequired):
         local(bench).approve(asked, shown, CLI)
-    agreed = dataclasses.replace(asked, ai_training=True)
+    agreed = replace(asked, ai_training=True)
     assert local(bench).approve(agreed, shown, CLI).grant_id is not None
 
 
@@ -104,8 +104,8 @@ def test_nothing_is_granted_when_the_source_changed_meanwhile(bench: Any, make_e
     asked = request(make_entry())
     shown = local(bench).review(asked)
     journal = next(iter(bench.catalog.declarations.values()))
-    changed = dataclasses.replace(journal, digest="sha256:00")
-    bench.catalog = dataclasses.replace(bench.catalog, declarations={journal.source_id: changed})
+    changed = replace(journal, digest="sha256:00")
+    bench.catalog = replace(bench.catalog, declarations={journal.source_id: changed})
     with pytest.raises(ReviewStale):
         local(bench).approve(asked, shown, CLI)
     assert bench.rows(GrantRow) == []
@@ -174,10 +174,8 @@ def test_a_change_is_refused_once_another_was_made_or_the_app_is_gone(memory: Be
     first = narrow(memory, held_id, expiry="30d")
     journal = memory.catalog.declarations[JOURNAL]
     catalog = memory.catalog
-    changed = dataclasses.replace(journal, digest="sha256:00")
-    memory.catalog = dataclasses.replace(
-        catalog, declarations={**catalog.declarations, JOURNAL: changed}
-    )
+    changed = replace(journal, digest="sha256:00")
+    memory.catalog = replace(catalog, declarations={**catalog.declarations, JOURNAL: changed})
     with pytest.raises(ReviewStale):
         local(memory).change(change, first, CLI)
     memory.catalog = catalog

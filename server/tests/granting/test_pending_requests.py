@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from pdpp_kernel.errors import NotFound, RateLimitExceeded
 from pdpp_kernel.oauth_errors import (

@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import itertools
 import os
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from pdpp_kernel.values import DAY_NANOSECONDS, NANOSECONDS
 from personal_server.domain.disclosure import DENIED, SERVED, AskedDetail, DisclosureEntry

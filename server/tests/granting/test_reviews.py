@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 
 import pytest
+from msgspec.structs import replace
 
 from pdpp_kernel.oauth_errors import NotANarrowing
 from personal_server.consent.choices import Choices, EntryChoice, StreamChoice
@@ -128,9 +128,9 @@ def test_a_change_that_shares_as_much_or_less_reaches_no_further(memory: Bench) 
     assert review.gains == ()
     assert not review.reaches_further
     request_id = review.asked.facts.request_id
-    longer = dataclasses.replace(review.choices, expiry="1y")
-    shorter = dataclasses.replace(review.choices, expiry="30d")
-    endless = dataclasses.replace(review.choices, expiry="none")
+    longer = replace(review.choices, expiry="1y")
+    shorter = replace(review.choices, expiry="30d")
+    endless = replace(review.choices, expiry="none")
     further = [
         memory.granting.choose(request_id, chosen, OWNER).reaches_further
         for chosen in (longer, shorter, endless)
@@ -149,9 +149,9 @@ def test_only_an_access_of_that_app_can_be_ended_along(memory: Bench) -> None:
     held_id = memory.connect(entry()).grant_ids[0]
     review = view(memory, entry(), request_id="ar_2")
     assert [holding.id for holding in review.earlier] == [held_id]
-    ends = dataclasses.replace(review.choices, ends=(held_id,))
+    ends = replace(review.choices, ends=(held_id,))
     assert memory.granting.choose("ar_2", ends, OWNER).choices.ends == (held_id,)
-    other = dataclasses.replace(review.choices, ends=("grt_other",))
+    other = replace(review.choices, ends=("grt_other",))
     with pytest.raises(NotANarrowing) as caught:
         memory.granting.choose("ar_2", other, OWNER)
     assert caught.value.param == "end"
@@ -179,14 +179,14 @@ def test_counts_are_those_of_the_token_that_would_be(
 def test_what_the_owner_did_not_choose_changes_with_accounts_and_addresses(memory: Bench) -> None:
     review = view(memory, entry())
     before = facts_of(review)
-    chosen = dataclasses.replace(review.choices, expiry="30d")
+    chosen = replace(review.choices, expiry="30d")
     assert facts_of(memory.granting.choose("ar_1", chosen, OWNER)) == before
     addresses = ("https://app.example/cb", "https://app.example/other")
     with memory.store.write() as writer:
         writer.change(ClientRow, [ClientRow.redirect_uris.to(addresses)])
     moved = facts_of(memory.granting.view("ar_1", OWNER))
     assert moved != before
-    memory.catalog = dataclasses.replace(
+    memory.catalog = replace(
         memory.catalog, connections=(*memory.catalog.connections, connection("b"))
     )
     assert facts_of(memory.granting.view("ar_1", OWNER)) not in (before, moved)

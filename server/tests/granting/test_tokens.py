@@ -6,6 +6,7 @@ import dataclasses
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from pdpp_kernel.oauth_errors import InvalidClient, InvalidGrantCode, InvalidTarget
 from personal_server.consent.credentials import secret_hash
@@ -56,7 +57,7 @@ def rotate(bench: Any, uses: TokenUses) -> Any:
     rotating = Rotating(bench.store, bench.clock, bench.random, uses.flush)
 
     def once(token: str | None, client_id: str = "cli_1", address: str = "") -> Issued:
-        acting = dataclasses.replace(CLIENT, address=address)
+        acting = replace(CLIENT, address=address)
         return rotating.rotate(Refresh(client_id, token or "", "none"), acting)
 
     return once
@@ -278,7 +279,7 @@ def test_an_access_token_never_outlives_its_grant(bench: Any, first: Issued, rot
 
 def refresh(memory: Bench, issued: Issued, **over: Any) -> Issued:
     rotating = Rotating(memory.store, memory.clock, memory.random, lambda: None)
-    asked = dataclasses.replace(Refresh("cli_1", issued.refresh_token or "", "none"), **over)
+    asked = replace(Refresh("cli_1", issued.refresh_token or "", "none"), **over)
     return rotating.rotate(asked, CLIENT)
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import httpx2
 import pytest
+from msgspec.structs import replace
 
 from adapter.tests.server.test_server import calls as every_tool
 from pdpp_mcp_server import tool_runs

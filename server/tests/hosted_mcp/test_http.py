@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator
-from dataclasses import replace
 from itertools import product
 from typing import Any
 
 import anyio
 import httpx2
 import pytest
+from msgspec.structs import replace
 
 from adapter.tests.fake_rs import Answer, Request
 from pdpp_mcp_server import contract

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 from starlette.requests import Request
 
 from pdpp_mcp_server.change_bell import Bell

@@ -1,7 +1,8 @@
-from dataclasses import replace
+import dataclasses
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from pdpp_kernel.values import ValueKind
 from personal_server.domain.authority import ReadableSource, ReadAuthority
@@ -239,9 +240,11 @@ def with_property(
             return source
         properties = dict(source.declared.properties)
         properties[name] = replace(properties[name], **changed)
-        return replace(source, declared=replace(source.declared, properties=properties))
+        return dataclasses.replace(source, declared=replace(source.declared, properties=properties))
 
-    return replace(authority, sources=tuple(other(source) for source in authority.sources))
+    return dataclasses.replace(
+        authority, sources=tuple(other(source) for source in authority.sources)
+    )
 
 
 def test_an_id_is_labelled_where_the_name_is_granted(door: Door) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from personal_server.reading.ports import model_of, unsigned
 from server.tests.resource_server.door import Door

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from personal_server.domain.envelope import Counted
 from personal_server.enforcement.authorize import authorize_search

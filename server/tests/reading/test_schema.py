@@ -1,10 +1,10 @@
 """What a schema counts, dates and groups: of what is visible, and only where it is asked for."""
 
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from pdpp_kernel.values import NANOSECONDS, render_instant
 from personal_server.domain.authority import ReadAuthority

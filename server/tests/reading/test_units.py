@@ -2,11 +2,11 @@
 
 import copy
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import orjson
 import pytest
+from msgspec.structs import replace
 
 from pdpp_kernel.errors import QueryTimeout
 from personal_server.domain.authority import ReadAuthority

@@ -1,6 +1,5 @@
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from pdpp_kernel.errors import QuotaExceeded, RateLimitExceeded
 from pdpp_kernel.values import DAY_NANOSECONDS, NANOSECONDS

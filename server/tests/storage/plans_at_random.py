@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 from collections.abc import Callable
-from dataclasses import replace
 from decimal import Decimal
 from random import Random
 from typing import Any
+
+from msgspec.structs import replace
 
 from pdpp_kernel.aggregations import Granularity, Metric
 from pdpp_kernel.criteria import Condition, Grouping, GroupOrder, Order, Term, WordQuery
@@ -218,7 +220,7 @@ def words(random: Random) -> WordQuery:
 
 def _either(random: Random) -> Term:
     others = (_term(random),) if random.random() < 0.2 else ()
-    return replace(_term(random), others=others)
+    return dataclasses.replace(_term(random), others=others)
 
 
 def _term(random: Random) -> Term:
@@ -325,7 +327,7 @@ def search(random: Random) -> Ask:
 def _most_of(random: Random, sought: WordQuery) -> WordQuery:
     if random.random() < 0.6:
         return sought
-    quoted = tuple(replace(term, quoted=random.random() < 0.2) for term in sought.terms)
+    quoted = tuple(dataclasses.replace(term, quoted=random.random() < 0.2) for term in sought.terms)
     extra = tuple(_either(random) for _ in range(random.choice((0, 1, 3))))
     terms = tuple(dict.fromkeys((*quoted, *extra)))
     return replace(sought, terms=terms, least=random.randint(1, len(terms)))

@@ -2,11 +2,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Generator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from msgspec.structs import replace
 
 from pdpp_kernel.values import DAY_NANOSECONDS
 from personal_server.domain.disclosure import SERVED, AskedDetail, DisclosureEntry

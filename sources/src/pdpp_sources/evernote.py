@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import UTC
 from functools import partial
 from html import unescape
 from pathlib import PurePosixPath
+
+from msgspec.structs import replace
 
 from pdpp_kernel.source_item import (
     Data,

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import partial
 from pathlib import PurePosixPath
+
+import msgspec
 
 from pdpp_kernel.person_fields import PersonForm
 from pdpp_kernel.source_item import Data, Skipped, SourceItem, SourceRecord
@@ -199,8 +200,7 @@ def _is_messages(export: Export, member: ExportMember) -> bool:
         return False
 
 
-@dataclass(frozen=True, slots=True)
-class _AppleChat:
+class _AppleChat(msgspec.Struct, frozen=True):
     """A chat as its messages name it."""
 
     id: str

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import tzinfo
 from functools import partial
 from itertools import chain
+
+import msgspec
 
 from pdpp_kernel.source_item import Data, Skipped, SourceItem, SourceRecord, stable_id
 from pdpp_kernel.texts import message
@@ -112,8 +113,7 @@ def is_clippings(head: bytes) -> bool:
     return _BEGINNING.match(head) is not None and b"\n" + _END in head
 
 
-@dataclass(frozen=True, slots=True)
-class _Clipping:
+class _Clipping(msgspec.Struct, frozen=True):
     position: int
     where: str
     content: bytes

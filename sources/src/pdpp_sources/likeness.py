@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+
+import msgspec
 
 from pdpp_kernel.texts import message
 from pdpp_sources.tables.files import could_be_table
@@ -17,8 +18,7 @@ from pdpp_sources.whatsapp import holds_messages
 SEE_SOURCES = message("Run `pdpp sources` to see what can be imported.")
 
 
-@dataclass(frozen=True, slots=True)
-class Likeness:
+class Likeness(msgspec.Struct, frozen=True):
     """A kind of file, how its first bytes show it, and why it is no export of a source.
 
     Shapes: `connector_key` is the source that may read it all the same; `next_step` is what works

@@ -10,8 +10,9 @@ from __future__ import annotations
 import re
 import signal
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import IO
+
+import msgspec
 
 LONGEST_LINE_BYTES = 1_000_000
 LONGEST_UIDS_BYTES = 16 * 1024 * 1024
@@ -45,8 +46,7 @@ class CommandRefused(Exception):
     """The server answered a command with NO or BAD."""
 
 
-@dataclass(frozen=True, slots=True)
-class Response:
+class Response(msgspec.Struct, frozen=True):
     """An untagged response: its first word or number, and the others.
 
     In: `* 12 FETCH (UID 5)`.  Out: word `12`, tokens `[b"FETCH", [b"UID", b"5"]]`.
@@ -56,8 +56,7 @@ class Response:
     tokens: list[Token]
 
 
-@dataclass(slots=True)
-class ImapWire:
+class ImapWire(msgspec.Struct):
     """A conversation.
 
     Shapes: `stream_body` is given the line that announces a literal and its size, and returns where
@@ -69,7 +68,7 @@ class ImapWire:
     commands: int = 0
     stream_body: Callable[[bytes, int], Sink | None] | None = None
     longest_line_bytes: int = LONGEST_LINE_BYTES
-    codes: dict[bytes, bytes] = field(default_factory=dict[bytes, bytes])
+    codes: dict[bytes, bytes] = msgspec.field(default_factory=dict[bytes, bytes])
     """Of the responses to the last command, what stood in brackets: `UIDNEXT` and its number."""
 
     def greeting(self) -> None:

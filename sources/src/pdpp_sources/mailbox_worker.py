@@ -14,9 +14,9 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from typing import IO, NoReturn
 
+import msgspec
 from imapclient import imap_utf7
 
 from pdpp_kernel.uid_ranges import LARGEST_UID, packed_ranges, ranges_of
@@ -88,13 +88,12 @@ _MARKS = {
 _CHANGES = frozenset({b"EXISTS", b"EXPUNGE", b"VANISHED", b"FETCH"})
 
 
-@dataclass(slots=True)
-class _Mailbox:
+class _Mailbox(msgspec.Struct):
     """What is known of the server and of the folder that is open."""
 
     wire: ImapWire
     can: frozenset[str] = frozenset()
-    names: dict[str, bytes] = field(default_factory=dict[str, bytes])
+    names: dict[str, bytes] = msgspec.field(default_factory=dict[str, bytes])
     """The folders as the server writes them, by what they are called."""
 
     def answers(self, request: MailboxRequest) -> Iterator[MailboxMessage]:

@@ -11,10 +11,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from datetime import tzinfo
 from functools import partial
 from pathlib import PurePosixPath
+
+import msgspec
 
 from pdpp_kernel.source_item import Data, Skipped, SourceItem, SourceRecord, stable_id
 from pdpp_sources.common import json_values
@@ -165,8 +166,7 @@ def _lies_in(path: PurePosixPath, roots: set[PurePosixPath]) -> bool:
     return is_in_media or (path.parent in roots and is_media(path.name))
 
 
-@dataclass(frozen=True, slots=True)
-class _MetaChat:
+class _MetaChat(msgspec.Struct, frozen=True):
     """The chat of a file, and the files that its messages may name."""
 
     id: str

@@ -11,10 +11,11 @@ import csv
 import re
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from io import StringIO
 from pathlib import PurePosixPath
+
+import msgspec
 
 from pdpp_kernel.source_item import Data, Json
 from pdpp_kernel.texts import message
@@ -39,8 +40,7 @@ _TICKED = re.compile(r"^\t([\u25e6\u2713])\t", re.MULTILINE)
 _OBJECT = "\ufffc"  # where a picture stands
 
 
-@dataclass(frozen=True, slots=True)
-class NoteFacts:
+class NoteFacts(msgspec.Struct, frozen=True):
     """What is known of a note from elsewhere; `fault` is why that cannot be read.
 
     Shapes: `dates` has `created` and `modified`, as front matter calls them; `own` is the program's
@@ -48,7 +48,7 @@ class NoteFacts:
         `status` is `archived`, `deleted`.
     """
 
-    dates: Data = field(default_factory=dict[str, Json])
+    dates: Data = msgspec.field(default_factory=dict[str, Json])
     name: str | None = None
     own: str | None = None
     folder: str | None = None

@@ -8,10 +8,10 @@ of Notion's export as its readers have them (an `article` with the class `page`)
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from itertools import islice
 from urllib.parse import unquote
 
+import msgspec
 from selectolax.lexbor import LexborHTMLParser
 
 from pdpp_sources.common.html_text import html_to_text
@@ -41,8 +41,7 @@ _MOST_PICTURES = 1_000
 _TITLES = ("h1.page-title", "title", "h1")
 
 
-@dataclass(frozen=True, slots=True)
-class NotePage:
+class NotePage(msgspec.Struct, frozen=True):
     """What a page says: title, words, the files beside it that it shows, the pictures within it.
 
     Shapes: of each picture its kind, and its bytes in base64; `is_cut` says that there are more

@@ -16,7 +16,6 @@ Source: CONTRIBUTING.md#a-reader-of-your-own-package.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, cast
 
@@ -70,8 +69,7 @@ class UnusableError(Exception):
     """A reader that cannot be offered; its text says why."""
 
 
-@dataclass(frozen=True, slots=True)
-class OutsideReader:
+class OutsideReader(msgspec.Struct, frozen=True):
     """A reader of another package, as the port that built-in readers stand behind.
 
     Its declaration is a copy made once. An error of its own while it looks at an export is kept in
@@ -84,7 +82,7 @@ class OutsideReader:
     declaration: Data
     how_to_export: str
     inner: SourceReader
-    faults: list[str] = field(default_factory=list[str])
+    faults: list[str] = msgspec.field(default_factory=list[str])
 
     def recognize(self, export: Export) -> Claim | None:
         """What it claims; nothing, where it fails."""

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import partial
 from itertools import islice
+
+from msgspec.structs import replace
 
 from pdpp_kernel.person_fields import PersonForm
 from pdpp_kernel.source_item import (

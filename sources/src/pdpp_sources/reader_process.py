@@ -11,7 +11,6 @@ import os
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
@@ -19,6 +18,7 @@ from typing import BinaryIO, Self
 
 import msgspec
 import orjson
+from msgspec.structs import replace
 
 from pdpp_kernel.source_item import Data, FileText, Skipped, SourceItem
 from pdpp_kernel.system.confinement import LIMITS, Limits
@@ -88,8 +88,7 @@ class CostlyPlaces:
         return []
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
+class Wanted(msgspec.Struct, frozen=True):
     """How the owner wants a path to be read.
 
     Shapes: `columns` of a table: its key, its time, its title; `kinds` of its columns, by their
@@ -105,7 +104,7 @@ class Wanted:
     zone: str = "UTC"
     further_parts: tuple[Path, ...] = ()
     within: Path | None = None
-    kinds: Mapping[str, str] = field(default_factory=dict[str, str])
+    kinds: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
     known: KnownTable | None = None
     recipe: Path | None = None
     recipe_text: str | None = None
@@ -355,8 +354,7 @@ def _identity(place: str | None) -> tuple[object, ...]:
     return (place, *((status.st_dev, status.st_ino) if status else ()))
 
 
-@dataclass(frozen=True, slots=True)
-class ProcessReading:
+class ProcessReading(msgspec.Struct, frozen=True):
     """A source, and the part of a path that it reads in a process of its own."""
 
     process: ReaderProcess

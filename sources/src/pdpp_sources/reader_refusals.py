@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from pdpp_kernel.source_item import Skipped, SourceItem
 from pdpp_kernel.texts import message, parse_text

@@ -7,9 +7,11 @@ from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import islice
+
+import msgspec
+from msgspec.structs import replace
 
 from pdpp_kernel.source_declaration import OWN_FILE_PREFIX
 from pdpp_kernel.source_item import Skipped, SourceItem, SourceRecord
@@ -85,8 +87,7 @@ _WIDE = (BOM_UTF16_LE, BOM_UTF16_BE)
 _IS_RECIPE = re.compile(rb"(?m)^[ \t]*recipe[ \t]*=")
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
+class Reading(msgspec.Struct, frozen=True):
     """A source, and the part of an export that it reads.
 
     Shapes: `missed` are reports of what it sought in the whole export and did not find.

@@ -6,7 +6,6 @@ Source: `account_requests.py` (what both say to each other).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import IO
 
 import msgspec
@@ -24,8 +23,7 @@ from pdpp_sources.confined_worker import begin_step
 from pdpp_sources.message_frames import send_message
 
 
-@dataclass(slots=True)
-class RelayedServer:
+class RelayedServer(msgspec.Struct):
     """A server, asked through the process that holds the connection.
 
     Shapes: `receive` gives the next message of that process; `misbehaves` is the code for one that

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import cast
+
+import msgspec
 
 from pdpp_kernel.person_fields import PersonForm
 from pdpp_kernel.source_item import Data, SourceItem, SourceRecord
@@ -204,15 +205,14 @@ def _is_index(member: ExportMember) -> bool:
     return name in _INDEXES or name in _PEOPLE
 
 
-@dataclass(slots=True)
-class _Workspace:
+class _Workspace(msgspec.Struct):
     """Who is who and which folder is which channel."""
 
-    people: dict[str, str] = field(default_factory=lambda: dict(_OF_THE_PLATFORM))
-    bots: set[str] = field(default_factory=lambda: set(_OF_THE_PLATFORM))
-    folders: dict[str, str] = field(default_factory=dict[str, str])
-    channels: dict[str, str] = field(default_factory=dict[str, str])
-    members: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
+    people: dict[str, str] = msgspec.field(default_factory=lambda: dict(_OF_THE_PLATFORM))
+    bots: set[str] = msgspec.field(default_factory=lambda: set(_OF_THE_PLATFORM))
+    folders: dict[str, str] = msgspec.field(default_factory=dict[str, str])
+    channels: dict[str, str] = msgspec.field(default_factory=dict[str, str])
+    members: dict[str, list[str]] = msgspec.field(default_factory=dict[str, list[str]])
 
     def learn(self, member: ExportMember) -> None:
         """Read an index ahead of the messages that need it; its faults are reported later."""
@@ -270,8 +270,7 @@ def _read_member(member: ExportMember, workspaces: dict[str, _Workspace]) -> Ite
     return each_element(json_elements(member), build)
 
 
-@dataclass(frozen=True, slots=True)
-class _Entry:
+class _Entry(msgspec.Struct, frozen=True):
     """One object of the export on its way to records."""
 
     element: Element

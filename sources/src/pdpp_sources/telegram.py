@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from datetime import tzinfo
 from functools import partial
 from pathlib import PurePosixPath
+
+import msgspec
+from msgspec.structs import replace
 
 from pdpp_kernel.person_fields import PersonForm
 from pdpp_kernel.source_item import Data, Json, Skipped, SourceItem, SourceRecord, stable_id
@@ -178,8 +180,7 @@ def is_telegram(head: bytes) -> bool:
     return bool(_CHAT.match(head) or _ACCOUNT.match(head) or _MESSAGES.match(head))
 
 
-@dataclass(frozen=True, slots=True)
-class _TelegramChat:
+class _TelegramChat(msgspec.Struct, frozen=True):
     """What stands before the messages of a chat, and what its messages need."""
 
     id: str

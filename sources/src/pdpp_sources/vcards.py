@@ -8,7 +8,9 @@ from __future__ import annotations
 import binascii
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+
+import msgspec
+from msgspec.structs import replace
 
 from pdpp_sources.common.text import decoded, printable
 
@@ -61,13 +63,12 @@ _HEAD = re.compile(rf'((?>(?:[^":]|"[^"]{{0,1000}}+"){{1,{_LONGEST_HEAD}}})):')
 _PARAMETER = re.compile(r'(?>(?:[^";]|"[^"]*+")+)')
 
 
-@dataclass(frozen=True, slots=True)
-class CardProperty:
+class CardProperty(msgspec.Struct, frozen=True):
     """One property: its name without group, its parameters, its value with its escapes."""
 
     name: str
     value: str
-    parameters: dict[str, str] = field(default_factory=dict[str, str])
+    parameters: dict[str, str] = msgspec.field(default_factory=dict[str, str])
     kinds: tuple[str, ...] = ()
     group: str = ""
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
 from itertools import pairwise
 from pathlib import PurePosixPath
+
+import msgspec
 
 from pdpp_kernel.person_fields import PersonForm
 from pdpp_kernel.source_item import (
@@ -250,8 +251,7 @@ def holds_messages(head: bytes) -> bool:
     return form is not None and sum(form.match(line) is not None for line in lines) > 1
 
 
-@dataclass(frozen=True, slots=True)
-class _LineForm:
+class _LineForm(msgspec.Struct, frozen=True):
     """How the lines of one chat begin: its order of date and time, and what ends them."""
 
     pattern: re.Pattern[str]
@@ -290,8 +290,7 @@ def _is_unnamed(member: ExportMember) -> bool:
     return path.suffix.lower() in (".txt", "") and _NAMES_NO_CHAT.fullmatch(path.stem) is not None
 
 
-@dataclass(slots=True)
-class _ChatSurvey:
+class _ChatSurvey(msgspec.Struct):
     """What only the whole chat tells: the order of its dates, and who writes."""
 
     calendar: ChatCalendar
@@ -457,8 +456,7 @@ class _Repeats:
         return counts[hash((entry.stamp, entry.author, entry.text))]
 
 
-@dataclass(frozen=True, slots=True)
-class ChatCalendar:
+class ChatCalendar(msgspec.Struct, frozen=True):
     """How the dates of a chat are read: the order of their numbers, and the years of its calendar.
 
     Shapes: `ahead` is how many years the chat counts ahead of ours (Buddhist years); `years` those
@@ -467,7 +465,7 @@ class ChatCalendar:
 
     order: str
     ahead: int = 0
-    years: Mapping[tuple[int, int], int] = field(default_factory=dict[tuple[int, int], int])
+    years: Mapping[tuple[int, int], int] = msgspec.field(default_factory=dict[tuple[int, int], int])
 
     @classmethod
     def of(
@@ -576,8 +574,7 @@ def _steps_back(order: str, dates: Sequence[tuple[int, int, int]]) -> int:
     return sum(later < earlier for earlier, later in pairwise(ordered))
 
 
-@dataclass(slots=True)
-class ChatEntry:
+class ChatEntry(msgspec.Struct):
     """One message or notice; the date still as three numbers.
 
     Units: `offset` in bytes from the start of the file.
@@ -595,7 +592,7 @@ class ChatEntry:
     era: str = ""
     by_program: bool = False
     is_marked: bool = False
-    lines: list[str] = field(default_factory=list[str])
+    lines: list[str] = msgspec.field(default_factory=list[str])
     size_chars: int = 0
 
     def add(self, line: str) -> None:

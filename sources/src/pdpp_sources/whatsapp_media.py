@@ -8,7 +8,8 @@ Source: exports of both, and WhatsApp's own texts in these languages.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+import msgspec
 
 from pdpp_sources.common.attachments import kind_of
 
@@ -102,8 +103,7 @@ _NO_CALL = re.compile(
 _LONGEST_CALL_CHARS = 60
 
 
-@dataclass(frozen=True, slots=True)
-class SentFile:
+class SentFile(msgspec.Struct, frozen=True):
     """A file that was sent, as a chat names it; what is not known of it is `None`.
 
     Shapes: `mime_type` may be a range, `image/*`.

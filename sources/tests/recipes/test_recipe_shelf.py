@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import tomllib
-from dataclasses import replace
 from pathlib import Path
 
 import jsonschema_rs
 import pytest
+from msgspec.structs import replace
 
 from pdpp_kernel.source_item import Data, SourceItem, SourceRecord
 from pdpp_sources.common.export import open_export

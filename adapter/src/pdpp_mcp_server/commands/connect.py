@@ -12,13 +12,15 @@ import socket
 import time
 import webbrowser
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, cast
 
 import cyclopts
 import httpx2
+import msgspec
 from cyclopts import Parameter
+from msgspec.structs import replace
 from rich.console import Console
 from rich.text import Text
 
@@ -71,8 +73,7 @@ CacheRoot = Annotated[Path | None, Parameter(name="--cache-root")]
 LOOPBACK_SECONDS = 900.0
 
 
-@dataclass(frozen=True, slots=True)
-class CommandContext:
+class CommandContext(msgspec.Struct, frozen=True):
     """What these commands touch outside: the network, the browser, the clocks, the cache."""
 
     default_cache: Callable[[], Path] = default_cache
@@ -81,7 +82,7 @@ class CommandContext:
     open_browser: Callable[[str], object] = webbrowser.open
     clock: Callable[[], int] = time.time_ns
     keys: Callable[[], KeyRing] = own_keys
-    waiting: PollWait = field(default_factory=lambda: PollWait(time.sleep, time.monotonic))
+    waiting: PollWait = msgspec.field(default_factory=lambda: PollWait(time.sleep, time.monotonic))
 
     def cache(self, root: Path | None) -> CredentialCache:
         """The credential cache, with warnings on standard error."""
@@ -203,8 +204,7 @@ class ConnectOptions:
     keys: KeyRing | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Connected:
+class Connected(msgspec.Struct, frozen=True):
     """What was obtained; no secret in it."""
 
     provider_url: str

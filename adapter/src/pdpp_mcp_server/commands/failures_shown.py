@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import TextIO, cast
 
 import cyclopts
+import msgspec
 
 from pdpp_kernel.errors import PersonalServerError
 from pdpp_kernel.failures import places_of
@@ -76,8 +76,7 @@ def unknown_source(keys: Iterable[str]) -> CommandError:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
+class Failure(msgspec.Struct, frozen=True):
     """What is printed of an error; `connector_key` is the source that it is about, if it is.
 
     Shapes: `errors` are all that is wrong with a document, each with its place.

@@ -10,8 +10,8 @@ Source: docs/contract/authorization-server.md 14.4.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 
+import msgspec
 from rich.text import Text
 
 from pdpp_mcp_server.commands.quiet_texts import quiet_line, quiet_text
@@ -22,8 +22,7 @@ from pdpp_mcp_server.rs_client.json_values import Json, as_object, as_text, obje
 _BETWEEN = " · "
 
 
-@dataclass(frozen=True, slots=True)
-class HitPlace:
+class HitPlace(msgspec.Struct, frozen=True):
     """Where a hit is: its account, empty where `handle` names it, and what a command takes."""
 
     account: str

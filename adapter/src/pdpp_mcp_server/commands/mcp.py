@@ -10,12 +10,12 @@ import logging
 import os
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from time import time_ns
 from typing import TYPE_CHECKING, NoReturn
 
 import cyclopts
+import msgspec
 
 from pdpp_kernel import long_life
 from pdpp_mcp_server.commands.exits import package_version
@@ -94,8 +94,7 @@ def _settings() -> StdioSettings:
         raise CommandError("config", str(error)) from None
 
 
-@dataclass(frozen=True, slots=True)
-class WatchedBearer:
+class WatchedBearer(msgspec.Struct, frozen=True):
     """The cached bearer; an owner's, should one appear in the cache, ends the process."""
 
     source: CachedBearer

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
 from typing import Annotated
 
 import cyclopts
+import msgspec
 from anyio.from_thread import start_blocking_portal
 from cyclopts import Parameter
 from cyclopts.validators import Number
@@ -53,8 +53,7 @@ def read_app(around: CommandContext) -> cyclopts.App:
 OpenReading = Callable[["ReadFlags"], AbstractContextManager["TerminalReading"]]
 
 
-@dataclass(frozen=True, slots=True)
-class ReadCommands:
+class ReadCommands(msgspec.Struct, frozen=True):
     """The reads as commands; `opened` gives what they read over."""
 
     opened: OpenReading

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
+import msgspec
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
@@ -143,8 +144,7 @@ class GroupFlags:
         ]
 
 
-@dataclass(frozen=True, slots=True)
-class SearchTerms:
+class SearchTerms(msgspec.Struct, frozen=True):
     """What is looked for."""
 
     words: str

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, cast
 
 import cyclopts
+import msgspec
 from cyclopts import Parameter
+from msgspec.structs import replace
 from rich.console import Console
 from rich.text import Text
 
@@ -148,12 +149,11 @@ def _give_back(exchange: ProviderExchange, credential: Credential) -> None:
         raise type(error)(error.message, hint) from None
 
 
-@dataclass(frozen=True, slots=True)
-class AccessStatus:
+class AccessStatus(msgspec.Struct, frozen=True):
     """What a cached credential stands for; `failure` where it could not be asked."""
 
     provider_url: str
-    body: Mapping[str, object] = field(default_factory=dict[str, object])
+    body: Mapping[str, object] = msgspec.field(default_factory=dict[str, object])
     failure: Exception | None = None
 
     @property

@@ -9,10 +9,10 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
 
+import msgspec
 from anyio.from_thread import BlockingPortal
 
 from pdpp_mcp_server.commands.exits import print_json
@@ -66,8 +66,7 @@ ShowRows = Callable[["TerminalReading", Sequence[Json]], None]
 """How the rows of all pages are shown to a person."""
 
 
-@dataclass(frozen=True, slots=True)
-class TerminalReading:
+class TerminalReading(msgspec.Struct, frozen=True):
     """Reads over a port, and how they are printed.
 
     Shapes: with `reads_days` the server knows the owner's zone (`time_zone=owner`), so that days

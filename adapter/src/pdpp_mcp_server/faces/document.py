@@ -5,8 +5,9 @@ occurs anywhere; identity stays.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
+
+import msgspec
 
 from pdpp_mcp_server import contract
 from pdpp_mcp_server.calls import ToolCall
@@ -61,8 +62,7 @@ WRAPPER_NAMES = frozenset(
 LADDER_CHARS = 4_000
 
 
-@dataclass(frozen=True, slots=True)
-class Document:
+class Document(msgspec.Struct, frozen=True):
     """One record as it was read.
 
     Shapes: id and requested are those of the call; fields are the requested ones, none for all;
@@ -75,7 +75,7 @@ class Document:
     body: Json
     fields: tuple[str, ...]
     binary_fields: frozenset[str] = frozenset()
-    relations: Mapping[str, Json] = field(default_factory=dict[str, Json])
+    relations: Mapping[str, Json] = msgspec.field(default_factory=dict[str, Json])
     image: Json | None = None
 
     @property
@@ -138,8 +138,7 @@ def render_document(call: ToolCall, document: Document) -> Json:
     return whole.at(largest(most, lambda chars: fits(whole.at(chars))))
 
 
-@dataclass(frozen=True, slots=True)
-class _Parts:
+class _Parts(msgspec.Struct, frozen=True):
     """Everything but the text, made once; the text is cut to measure."""
 
     call: ToolCall
@@ -277,8 +276,7 @@ def _expanded(call: ToolCall, document: Document, line_chars: int) -> Json:
     return {name: children.of(name, value) for name, value in expanded.items()}
 
 
-@dataclass(frozen=True, slots=True)
-class _Children:
+class _Children(msgspec.Struct, frozen=True):
     """Related records as lines of a list: who, when, and how each begins."""
 
     call: ToolCall

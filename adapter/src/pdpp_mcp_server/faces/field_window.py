@@ -4,7 +4,8 @@ Source: docs/contract/mcp-adapter.md 10.6.2. `end_chars = start_chars + len(text
 """
 
 import re
-from dataclasses import dataclass
+
+import msgspec
 
 from pdpp_mcp_server import contract
 from pdpp_mcp_server.arguments import Arguments, without
@@ -36,8 +37,7 @@ ENVELOPE_CHARS = 2_000
 END_OF_FIELD = "end of field"
 
 
-@dataclass(frozen=True, slots=True)
-class WindowRequest:
+class WindowRequest(msgspec.Struct, frozen=True):
     """One requested window: the record, the arguments as given, and the cursor among them."""
 
     record: RecordRef
@@ -72,8 +72,7 @@ class WindowRequest:
         return {**without(self.arguments, "cursor", *SELECTOR_NAMES), "offset_chars": 0}
 
 
-@dataclass(frozen=True, slots=True)
-class _ShownWindow:
+class _ShownWindow(msgspec.Struct, frozen=True):
     """One window as it is shown."""
 
     record: RecordRef

@@ -9,8 +9,10 @@ import html
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import Any
+
+import msgspec
+from msgspec.structs import replace
 
 from pdpp_mcp_server import contract
 from pdpp_mcp_server.arguments import without
@@ -99,8 +101,7 @@ NAMED_MEMBERS = (IDENTITY_MEMBERS - {"expanded"}) | {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class RenderedExcerpt:
+class RenderedExcerpt(msgspec.Struct, frozen=True):
     """One passage that matched; marked holds balanced tags or none.
 
     Units: start_chars and total_chars are offsets in the whole value; shown_chars of the passage.
@@ -142,8 +143,7 @@ class RenderedExcerpt:
         )
 
 
-@dataclass(frozen=True)
-class HitTable(PageTable):
+class HitTable(PageTable, frozen=True, dict=True):
     """What the hits of a page have alike, if they are many, and which shows how an excerpt goes on.
 
     Shapes: excerpts are theirs, in their order; field_path is the field of most of these, where
@@ -208,8 +208,7 @@ class HitTable(PageTable):
         return without(excerpt, *twins)
 
 
-@dataclass(frozen=True)
-class HitItem:
+class HitItem(msgspec.Struct, frozen=True, dict=True):
     """One hit of a page; what does not depend on a measure is worked out once."""
 
     call: ToolCall

@@ -4,8 +4,9 @@ Source: docs/contract/mcp-adapter.md 10.5. An image is shown as it is or not at 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from pdpp_mcp_server import contract
 from pdpp_mcp_server.faces.truncation import BinaryFacts, binary_facts
@@ -22,8 +23,7 @@ NO_IMAGE = "no PNG, JPEG, GIF or WebP"
 TOO_LARGE = f"larger than {contract.IMAGE_BYTES:,} bytes"
 
 
-@dataclass(frozen=True, slots=True)
-class FileField:
+class FileField(msgspec.Struct, frozen=True):
     """A field that holds a file."""
 
     name: str

@@ -7,7 +7,8 @@ Source: docs/contract/mcp-adapter.md 10.2.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+import msgspec
 
 from pdpp_kernel.operators import Operator
 from pdpp_mcp_server.arguments import Arguments, without
@@ -31,8 +32,7 @@ _ATTACHED = re.compile(r"(?<!\S)has:attachments?(?!\S)", re.IGNORECASE)
 _MAIL, _ATTACHMENTS = "messages", "attachment_count"
 
 
-@dataclass(frozen=True, slots=True)
-class MailFiles:
+class MailFiles(msgspec.Struct, frozen=True):
     """That an access counts what is attached to mails; on which connection, where it is one."""
 
     connection_id: str | None = None

@@ -6,8 +6,9 @@ no further than the budget reaches.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import Protocol
+
+import msgspec
 
 from pdpp_mcp_server import contract
 from pdpp_mcp_server.faces.content_ladder import without_twin
@@ -46,8 +47,7 @@ SHORTEST = Measure.of(contract.SHORTEST_PREVIEW)
 LEAST = Measure(contract.SHORTEST_PREVIEW, 0)
 
 
-@dataclass(frozen=True)
-class Block:
+class Block(msgspec.Struct, frozen=True, dict=True):
     """One row or hit in both faces.
 
     Shapes: row stands in `data`; result in `results` (search); ladder in `content_ladder`; the id
@@ -103,8 +103,7 @@ Renderer = Callable[[Json, int], Item]
 """Makes the item of a row, given its number on the page."""
 
 
-@dataclass(frozen=True, slots=True)
-class PageHead:
+class PageHead(msgspec.Struct, frozen=True):
     """Characters of both faces before any row stands in them.
 
     Shapes: has_cursor says whether a cursor is already counted; a shorter page will have one.
@@ -113,7 +112,7 @@ class PageHead:
     structured_chars: int
     text_chars: int
     has_cursor: bool = True
-    budget: contract.ResultBudget = field(default_factory=contract.ResultBudget)
+    budget: contract.ResultBudget = msgspec.field(default_factory=contract.ResultBudget)
 
     def room_for(self, blocks: Callable[[], Iterable[Block]], total: int) -> int:
         """How many of total blocks fit, from the first on; drawn no further than they fit."""
@@ -144,8 +143,7 @@ class PageHead:
         return count
 
 
-@dataclass(slots=True)
-class Rendering:
+class Rendering(msgspec.Struct):
     """One row under measurement; what was rendered once is kept.
 
     Shapes: whole is the smallest measure that cuts nothing of it.
@@ -154,7 +152,7 @@ class Rendering:
     row: Json
     item: Item
     whole: Measure
-    blocks: dict[Measure, Block] = field(default_factory=dict[Measure, Block])
+    blocks: dict[Measure, Block] = msgspec.field(default_factory=dict[Measure, Block])
 
     def at(self, measure: Measure) -> Block:
         """The row at one measure; all measures at which nothing is cut are one."""
@@ -167,8 +165,7 @@ class Rendering:
         return block
 
 
-@dataclass(slots=True)
-class Fitting:
+class Fitting(msgspec.Struct):
     """The rows of one page under measurement.
 
     Shapes: known are renderings of an earlier response; equal rows at equal indices are not
@@ -180,7 +177,7 @@ class Fitting:
     renderer: Renderer
     frame: PageHead
     known: Sequence[Rendering] = ()
-    renderings: list[Rendering] = field(default_factory=list[Rendering])
+    renderings: list[Rendering] = msgspec.field(default_factory=list[Rendering])
     texts: list[tuple[int, int]] | None = None
 
     def again(

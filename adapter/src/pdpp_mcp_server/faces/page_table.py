@@ -6,8 +6,9 @@ be copied together: the part that all ids begin with stands above the rows, the 
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
+
+import msgspec
 
 from pdpp_mcp_server import contract
 from pdpp_mcp_server.calls import ToolCall
@@ -48,8 +49,7 @@ EMPTY_CELLS = 3
 """A table has at most so many cells for each that says something."""
 
 
-@dataclass(frozen=True)
-class PageTable:
+class PageTable(msgspec.Struct, frozen=True, dict=True):
     """What the rows of one page have alike, and how the rest of them is laid out.
 
     Shapes: members are of the rows, data of their payloads; id_field is the member of the payload
@@ -58,8 +58,8 @@ class PageTable:
             rows say when they were, by the owner's clocks.
     """
 
-    members: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    data: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    members: Mapping[str, Any] = msgspec.field(default_factory=dict[str, Any])
+    data: Mapping[str, Any] = msgspec.field(default_factory=dict[str, Any])
     id_field: str | None = None
     id_prefix: str | None = None
     columns: tuple[str, ...] | None = None

@@ -4,9 +4,10 @@ Source: docs/contract/mcp-adapter.md 3.6, 8.4, 8.5, 9.1. Rows are ours or a fore
 and address are never empty, and never the snippet.
 """
 
-from dataclasses import dataclass
 from typing import NamedTuple
 from urllib.parse import parse_qsl, quote, urlsplit
+
+import msgspec
 
 from pdpp_kernel.record import key_segment
 from pdpp_mcp_server import contract
@@ -63,8 +64,7 @@ IDENTITY_MEMBERS = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class RecordPlace:
+class RecordPlace(msgspec.Struct, frozen=True):
     """What the request says about rows that do not say it themselves.
 
     Shapes: binary_fields are the fields whose declaration says bytes, where a schema was at hand.

@@ -3,7 +3,7 @@
 Source: docs/contract/mcp-adapter.md 7.1, 8.1, 10.2.3.
 """
 
-from dataclasses import dataclass
+import msgspec
 
 from pdpp_mcp_server.calls import ToolCall
 from pdpp_mcp_server.faces.content_ladder import ladder_entry, ladder_line
@@ -38,8 +38,7 @@ from pdpp_mcp_server.rs_client.json_values import (
 from pdpp_mcp_server.safe_text import label, one_line, preview_json
 
 
-@dataclass(frozen=True)
-class RowItem:
+class RowItem(msgspec.Struct, frozen=True, dict=True):
     """One record of a page; what does not depend on a measure is worked out once.
 
     Shapes: number is its place on the page, of a related record below its parent's (`2.1`).
@@ -126,8 +125,7 @@ def _payload_lines(row: Json, shown: Json) -> list[str]:
     return [*([f"when: {label(when)}"] if when else []), preview_json(shown)]
 
 
-@dataclass(frozen=True, slots=True)
-class Related:
+class Related(msgspec.Struct, frozen=True):
     """What one relation adds to both faces."""
 
     name: str
@@ -136,8 +134,7 @@ class Related:
     ladder: list[Json]
 
 
-@dataclass(frozen=True, slots=True)
-class Relation:
+class Relation(msgspec.Struct, frozen=True):
     """One expanded relation: a list of records, one record, or nothing."""
 
     parent: RowItem

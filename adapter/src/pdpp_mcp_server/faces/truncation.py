@@ -8,10 +8,11 @@ import re
 import unicodedata
 from base64 import b64decode, urlsafe_b64decode
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from hashlib import sha256
 from itertools import islice
 from typing import Any, Literal, NamedTuple
+
+import msgspec
 
 from pdpp_kernel.source_item import TEXT, TEXT_STATE
 from pdpp_mcp_server import contract
@@ -41,8 +42,7 @@ EVERYTHING = "*"
 INDIVIDUAL_NOTES = 12
 
 
-@dataclass(frozen=True, slots=True)
-class BinaryFacts:
+class BinaryFacts(msgspec.Struct, frozen=True):
     """What is known about bytes that are not shown."""
 
     mime_type: str

@@ -17,10 +17,12 @@ import threading
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, urlencode, urlsplit
 
+import msgspec
+
+from pdpp_kernel.unprinted import Unprinted
 from pdpp_mcp_server.rs_client.credentials import (
     ApprovalDenied,
     ApprovalExpired,
@@ -59,11 +61,10 @@ class ClientForgotten(RequestRefused):
     """The server does not know this client, or no longer."""
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceOffer:
+class DeviceOffer(Unprinted, frozen=True):
     """What the person is shown, and what the device polls with.  Units: seconds."""
 
-    device_code: str = field(repr=False)
+    device_code: str
     user_code: str
     verification_uri: str
     verification_uri_complete: str
@@ -116,8 +117,7 @@ def ask_as_owner(exchange: ProviderExchange, provider: Provider) -> DeviceOffer:
     return begin_device(exchange, provider, {"client_id": OWNER_CLIENT, "scope": OWNER_SCOPE})
 
 
-@dataclass(frozen=True, slots=True)
-class PollWait:
+class PollWait(msgspec.Struct, frozen=True):
     """How polling passes the time.  Units: seconds."""
 
     sleep: Callable[[float], None]
@@ -347,13 +347,12 @@ def listening() -> Generator[Listener]:
             thread.join()
 
 
-@dataclass(frozen=True, slots=True)
-class ClientCodeRequest:
+class ClientCodeRequest(Unprinted, frozen=True):
     """The parameters of one authorization request and the secrets that guard its answer."""
 
-    parameters: dict[str, str] = field(repr=False)
-    verifier: str = field(repr=False)
-    state: str = field(repr=False)
+    parameters: dict[str, str]
+    verifier: str
+    state: str
 
     def address(self, provider: Provider, carried: dict[str, str]) -> str:
         """Where the browser begins.  Raises: ConnectNotSupported."""

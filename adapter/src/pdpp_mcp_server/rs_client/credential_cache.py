@@ -15,9 +15,10 @@ import stat
 import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
+
+import msgspec
 
 from pdpp_kernel.system.file_locks import try_lock
 from pdpp_kernel.system.own_account import is_own
@@ -59,8 +60,7 @@ def _file_name(provider_url: str) -> str:
     return f"{host_name(provider_url)}.json"
 
 
-@dataclass(frozen=True, slots=True)
-class Slot:
+class Slot(msgspec.Struct, frozen=True):
     """One provider's place while its lock is held.  `directory` is an open descriptor."""
 
     provider_url: str
@@ -81,8 +81,7 @@ class Slot:
             os.unlink(_file_name(self.provider_url), dir_fd=self.directory)
 
 
-@dataclass(frozen=True, slots=True)
-class CredentialCache:
+class CredentialCache(msgspec.Struct, frozen=True):
     """The directory `root` (`.pdpp`): `warn` gets one sentence where modes were too wide.
 
     `folder` is `clients`; the owner's own credentials stand apart from them.

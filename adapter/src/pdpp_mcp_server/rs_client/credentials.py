@@ -9,11 +9,11 @@ from __future__ import annotations
 import copy
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import ClassVar
 from urllib.parse import urlsplit
 
 from pdpp_kernel.result_size import MOST_RESULT_CHARS, RESULT_CHARS
+from pdpp_kernel.unprinted import Unprinted
 from pdpp_kernel.values import instant_ns, instant_text, render_instant
 from pdpp_mcp_server.rs_client.json_values import is_object
 from pdpp_mcp_server.rs_client.port import RsFailure
@@ -137,8 +137,7 @@ def connect_hint(provider_url: str) -> str:
     return f"Run `pdpp connect {provider_url}`."
 
 
-@dataclass(frozen=True, slots=True)
-class Credential:
+class Credential(Unprinted, frozen=True):
     """A parsed document.
 
     Shapes: `document` is the whole file, unknown members included; the typed members are read
@@ -148,12 +147,12 @@ class Credential:
         Units: `expires_at_ns` UTC nanoseconds, `None` when the file names no end.
     """
 
-    document: Document = field(repr=False)
+    document: Document
     provider_url: str
     issuer: str
     client_id: str
-    access_token: str = field(repr=False)
-    refresh_token: str | None = field(repr=False)
+    access_token: str
+    refresh_token: str | None
     expires_at_ns: int | None
     token_kind: str | None
     resource: str | None

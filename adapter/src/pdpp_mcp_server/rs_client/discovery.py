@@ -11,12 +11,14 @@ from __future__ import annotations
 import platform
 from collections.abc import Mapping
 from contextlib import closing
-from dataclasses import dataclass, field, replace
 from urllib.parse import urlsplit
 
 import httpx2
+import msgspec
+from msgspec.structs import replace
 
 from pdpp_kernel.system.timed_connections import TimedConnection
+from pdpp_kernel.unprinted import Unprinted
 from pdpp_mcp_server.rs_client.answers import is_coding_known
 from pdpp_mcp_server.rs_client.credentials import (
     ConnectNotSupported,
@@ -41,8 +43,7 @@ RESOURCE_PATH = "/.well-known/oauth-protected-resource"
 SERVER_PATH = "/.well-known/oauth-authorization-server"
 
 
-@dataclass(frozen=True, slots=True)
-class Provider:
+class Provider(msgspec.Struct, frozen=True):
     """A server's endpoints; `None` where it has none.
 
     `takes_proofs`: it binds tokens to a key of ours, and reads are served with such tokens.
@@ -143,8 +144,7 @@ def _origin(url: str) -> tuple[str, str]:
     return parts.scheme, parts.netloc.lower()
 
 
-@dataclass(frozen=True, slots=True)
-class JsonResponse:
+class JsonResponse(msgspec.Struct, frozen=True):
     """Status, JSON object (empty without one) and headers by lower-case name."""
 
     status: int
@@ -169,8 +169,7 @@ class JsonResponse:
         return as_text(self.body.get(name))
 
 
-@dataclass(frozen=True, slots=True)
-class ProviderExchange:
+class ProviderExchange(Unprinted, frozen=True, eq=False):
     """Asks over one HTTP client.  Every method raises ProviderUnavailable and nothing else.
 
     With a `key`, forms prove it and tokens are presented as bound to it.
@@ -178,7 +177,7 @@ class ProviderExchange:
 
     http: httpx2.Client
     key: ProofKey | None = None
-    timed: TimedConnection = field(default_factory=TimedConnection, repr=False, compare=False)
+    timed: TimedConnection = msgspec.field(default_factory=TimedConnection)
 
     def get(self, url: str, bearer: str | None = None) -> JsonResponse:
         """Read a document; `bearer` is an access token."""

@@ -7,12 +7,12 @@ only the port's three failures are raised.
 
 import random
 from base64 import urlsafe_b64encode
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from urllib.parse import quote
 
 import anyio
 import httpx2
+import msgspec
 
 from pdpp_mcp_server.rs_client.answers import is_coding_known, request_id_of, retry_after_of
 from pdpp_mcp_server.rs_client.blob_answers import blob_of, is_empty_file
@@ -40,8 +40,7 @@ RECORD_POSITION = 4
 """Where a record key stands in /v1/streams/{stream}/records/{key}."""
 
 
-@dataclass(frozen=True, slots=True)
-class RsClient:
+class RsClient(msgspec.Struct, frozen=True):
     """A resource server that ports are opened on.
 
     Shapes: base_url is an origin without trailing slash.
@@ -51,7 +50,7 @@ class RsClient:
     base_url: str
     bearer: BearerSource
     version: str
-    limiter: anyio.CapacityLimiter = field(
+    limiter: anyio.CapacityLimiter = msgspec.field(
         default_factory=lambda: anyio.CapacityLimiter(IN_FLIGHT_READS)
     )
 
@@ -60,8 +59,7 @@ class RsClient:
         return HttpRsPort(self, tool, request_id)
 
 
-@dataclass(slots=True)
-class HttpRsPort:
+class HttpRsPort(msgspec.Struct):
     """`RsPort` on an HTTP client; the only state is the number of reads made."""
 
     client: RsClient

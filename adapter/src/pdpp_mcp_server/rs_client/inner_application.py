@@ -7,23 +7,22 @@ Source: docs/contract/mcp-adapter.md 3.2, 3.3.
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, MutableMapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import unquote
 
 import anyio
+import msgspec
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 
 
-@dataclass(frozen=True, slots=True)
-class InnerAnswer:
+class InnerAnswer(msgspec.Struct, frozen=True):
     """A whole answer, or a failure.  Shapes: `headers` by names in lower case, the last of two."""
 
     status_code: int = 500
-    headers: Mapping[str, str] = field(default_factory=dict[str, str])
+    headers: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
     parts: Sequence[bytes] = ()
 
     async def aiter_bytes(self) -> AsyncGenerator[bytes]:
@@ -35,8 +34,7 @@ class InnerAnswer:
         """Nothing is open."""
 
 
-@dataclass(frozen=True, slots=True)
-class InnerApplication:
+class InnerApplication(msgspec.Struct, frozen=True):
     """A `Sender` to an application; what fails inside it is an answer of 500, and says nothing.
 
     Shapes: `state` is what else the application is told of each request, beside its origin; none
@@ -44,7 +42,7 @@ class InnerApplication:
     """
 
     app: Callable[[Message, Receive, Send], Awaitable[None]]
-    state: Mapping[str, object] = field(default_factory=dict[str, object])
+    state: Mapping[str, object] = msgspec.field(default_factory=dict[str, object])
     encoding: str = "identity"
 
     async def get(self, target: str, headers: Mapping[str, str]) -> InnerAnswer:

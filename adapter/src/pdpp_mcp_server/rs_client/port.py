@@ -4,15 +4,17 @@ Source: docs/contract/mcp-adapter.md 3.1.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, Protocol
+
+import msgspec
+
+from pdpp_kernel.unprinted import Unprinted
 
 Path = tuple[str, ...]
 Query = tuple[tuple[str, str], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class RsResponse:
+class RsResponse(msgspec.Struct, frozen=True):
     """One response of the resource server, whatever its status.
 
     Shapes: body is parsed JSON, or None for an empty or non-JSON body; content and total_bytes
@@ -75,11 +77,10 @@ class HeldKey(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class HeldToken:
+class HeldToken(Unprinted, frozen=True):
     """An access token, with the key that it is bound to, if it is."""
 
-    value: str = field(repr=False)
+    value: str
     key: HeldKey | None = None
 
     def headers(self, method: str, url: str) -> dict[str, str]:
@@ -105,8 +106,7 @@ class BearerSource(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class FixedBearer:
+class FixedBearer(msgspec.Struct, frozen=True):
     """The bearer of one hosted request: sent as it came, never renewed."""
 
     token: str

@@ -19,6 +19,9 @@ from time import time_ns
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+import msgspec
+
+from pdpp_kernel.unprinted import Unprinted
 from pdpp_mcp_server.kept_values import kept_property
 from pdpp_mcp_server.rs_client.credential_cache import ROOT_NAME, CredentialCache
 from pdpp_mcp_server.rs_client.credentials import (
@@ -101,12 +104,11 @@ class ProofKey:
         return r.to_bytes(_SIZE, "big") + s.to_bytes(_SIZE, "big")
 
 
-@dataclass(frozen=True, slots=True)
-class KeyRing:
+class KeyRing(Unprinted, frozen=True):
     """The keys of one user, each in a file of its own named by its thumbprint."""
 
     cache: CredentialCache
-    held: dict[str, ProofKey] = field(default_factory=dict[str, ProofKey], repr=False)
+    held: dict[str, ProofKey] = msgspec.field(default_factory=dict[str, ProofKey])
 
     def keep(self, key: ProofKey) -> None:
         """Write a key.  Raises: CredentialInsecure."""

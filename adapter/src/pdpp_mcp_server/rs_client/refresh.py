@@ -7,10 +7,11 @@ the file as it was.  Source: docs/contract/authorization-server.md 14.2.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import anyio.to_thread
+import msgspec
+from msgspec.structs import replace
 
 from pdpp_mcp_server.rs_client.credential_cache import CredentialCache
 from pdpp_mcp_server.rs_client.credentials import (
@@ -43,12 +44,11 @@ class ClientTokenEndpoint(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class HttpTokenEndpoint:
+class HttpTokenEndpoint(msgspec.Struct, frozen=True):
     """The token endpoint that the issuer's metadata names, over HTTP."""
 
     exchange: ProviderExchange
-    keys: KeyRing = field(default_factory=own_keys)
+    keys: KeyRing = msgspec.field(default_factory=own_keys)
 
     def refresh(self, credential: Credential) -> Document:
         """RFC 6749 section 6.  Raises: CredentialExpired, ProviderUnavailable, MetadataFailure."""
@@ -84,11 +84,10 @@ class HttpTokenEndpoint:
         return endpoint
 
 
-@dataclass(frozen=True, slots=True)
-class NetworkTokenEndpoint:
+class NetworkTokenEndpoint(msgspec.Struct, frozen=True):
     """The token endpoint over the network, reached only when there is something to renew."""
 
-    keys: KeyRing = field(default_factory=own_keys)
+    keys: KeyRing = msgspec.field(default_factory=own_keys)
 
     def refresh(self, credential: Credential) -> Document:
         """One renewal.  Raises: CredentialExpired, ProviderUnavailable, MetadataFailure."""
@@ -99,8 +98,7 @@ class NetworkTokenEndpoint:
             exchange.http.close()
 
 
-@dataclass(frozen=True, slots=True)
-class CachedCredential:
+class CachedCredential(msgspec.Struct, frozen=True):
     """A provider's credential in a cache, kept current.  `clock` gives UTC nanoseconds."""
 
     cache: CredentialCache
@@ -154,8 +152,7 @@ class CachedCredential:
             return renewed
 
 
-@dataclass(frozen=True, slots=True)
-class CachedBearer:
+class CachedBearer(msgspec.Struct, frozen=True):
     """The `BearerSource` of the stdio adapter on a cached credential.
 
     A refresh that fails does not fail the read: the token at hand is sent, and the server's own
@@ -163,7 +160,7 @@ class CachedBearer:
     """
 
     credential: CachedCredential
-    keys: KeyRing = field(default_factory=own_keys)
+    keys: KeyRing = msgspec.field(default_factory=own_keys)
 
     async def bearer(self) -> HeldToken:
         """The token to send.  Raises: CredentialError if the cache cannot be read."""

@@ -4,10 +4,10 @@ Source: docs/contract/mcp-adapter.md 3.2, 3.4.
 """
 
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass
 from typing import Protocol
 
 import httpx2
+import msgspec
 
 CONNECT_SECONDS = 3.0
 BLOB_SECONDS = 30.0
@@ -51,8 +51,7 @@ class Sender(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Network:
+class Network(msgspec.Struct, frozen=True):
     """A `Sender` over the network."""
 
     http: httpx2.AsyncClient

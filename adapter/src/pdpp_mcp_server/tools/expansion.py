@@ -5,8 +5,9 @@ between calls.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
+
+import msgspec
 
 from pdpp_mcp_server import contract
 from pdpp_mcp_server.arguments import Arguments, without
@@ -81,12 +82,11 @@ def _refused(param: str, message: str) -> ToolError:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class DescribedStream:
+class DescribedStream(msgspec.Struct, frozen=True):
     """What the gate read of a stream: the fields that are bytes, and its relations by name."""
 
     binary_fields: frozenset[str] = frozenset()
-    relations: Mapping[str, Json] = field(default_factory=dict[str, Json])
+    relations: Mapping[str, Json] = msgspec.field(default_factory=dict[str, Json])
 
 
 async def pass_expand_gate(

@@ -5,8 +5,9 @@ Source: docs/contract/mcp-adapter.md 10.5; docs/decisions.md C2, C21.
 
 from base64 import b64decode, b64encode, urlsafe_b64decode
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from pdpp_kernel.read_capabilities import ReadCapability
 from pdpp_mcp_server import contract

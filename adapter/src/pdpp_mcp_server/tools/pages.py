@@ -5,7 +5,9 @@ right after the last row shown, because it comes with the page that is shown.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+
+import msgspec
+from msgspec.structs import replace
 
 from pdpp_kernel.read_capabilities import ReadCapability
 from pdpp_mcp_server import contract
@@ -46,8 +48,7 @@ NO_CURSOR_ADVICE = (
 )
 
 
-@dataclass(frozen=True)
-class RecordPage:
+class RecordPage(msgspec.Struct, frozen=True, dict=True):
     """One response, its rows within the limit, and what is to be known about it.
 
     Shapes: warnings are the adapter's own.
@@ -96,8 +97,7 @@ class RecordPage:
         return as_text(page_member(self.body, "next_changes_since"))
 
 
-@dataclass(frozen=True)
-class ShownPage:
+class ShownPage(msgspec.Struct, frozen=True, dict=True):
     """A page and its blocks."""
 
     page: RecordPage
@@ -128,8 +128,7 @@ class ShownPage:
         return self.blocks[0].id if self.blocks and not is_table else None
 
 
-@dataclass(frozen=True, slots=True)
-class PageRead:
+class PageRead(msgspec.Struct, frozen=True):
     """How a tool reads a page: where, with what, and how it shows a row and the whole.
 
     Units: closing_chars is what `render` adds to the text of a page that has rows.

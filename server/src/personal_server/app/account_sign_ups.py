@@ -10,9 +10,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from functools import partial
 from threading import BoundedSemaphore, Timer
+
+import msgspec
+from msgspec.structs import asdict
 
 from pdpp_kernel.errors import InvalidRequest, InvalidState, PersonalServerError
 from pdpp_kernel.texts import Text, message
@@ -68,8 +71,7 @@ _PORT = re.compile(r"[1-9][0-9]{0,4}")
 _looks = BoundedSemaphore(LOOKS_AT_ONCE)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NewFeed:
+class NewFeed(msgspec.Struct, frozen=True, kw_only=True):
     """A feed as its owner asks for it; one that is paused waits for its folders to be chosen."""
 
     name: str
@@ -283,8 +285,7 @@ def folders_at(place: MailPlace, sign_in: SignIn) -> list[SeenFolder]:
     return seen
 
 
-@dataclass(frozen=True, slots=True)
-class StoredSignUps:
+class StoredSignUps(msgspec.Struct, frozen=True):
     """Signs in to accounts, and keeps their feeds in the stores."""
 
     stores: Stores

@@ -13,9 +13,11 @@ import tempfile
 import threading
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO
+
+import msgspec
+from msgspec.structs import replace
 
 from pdpp_kernel.errors import StorageReadOnly
 from pdpp_kernel.refused_writes import refusal_of
@@ -58,8 +60,7 @@ def free_bytes_of(path: Path) -> int:
     return shutil.disk_usage(path).free
 
 
-@dataclass(frozen=True, slots=True)
-class BackupOrder:
+class BackupOrder(msgspec.Struct, frozen=True):
     """A backup that is asked for.
 
     Shapes: `recipient` is whom it is sealed for; `prove` restores it before it is sealed, if

@@ -12,9 +12,9 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
 import orjson
 from uvicorn.config import Config
 from uvicorn.protocols.http.h11_impl import H11Protocol
@@ -41,8 +41,7 @@ def connections_within(most: int, descriptors: int) -> int:
     return max(FEWEST_CONNECTIONS, min(most, descriptors - RESERVED_DESCRIPTORS))
 
 
-@dataclass(slots=True)
-class Connections:
+class Connections(msgspec.Struct):
     """The bound of one server, and who holds a connection.
 
     Units: `stalled_seconds` is how long a caller may take to send a request's head, and to send or
@@ -53,7 +52,7 @@ class Connections:
     stalled_seconds: float
     clock: Callable[[], int] = time.time_ns
     monotonic: Callable[[], float] = time.monotonic
-    open: dict[CallerProtocol, None] = field(default_factory=dict["CallerProtocol", None])
+    open: dict[CallerProtocol, None] = msgspec.field(default_factory=dict["CallerProtocol", None])
     _full_since_ns: int = 0
     _full_at_ns: int = 0
 

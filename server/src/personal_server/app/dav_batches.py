@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
+
+import msgspec
 
 from pdpp_sources.dav.dav_messages import (
     CollectionEnd,
@@ -29,8 +30,7 @@ from personal_server.feeds.fetched_batches import (
 _SUFFIXES = {CALENDARS: "ics", ADDRESS_BOOKS: "vcf"}
 
 
-@dataclass(slots=True)
-class DavBatch:
+class DavBatch(msgspec.Struct):
     """Items of one collection, those that were taken as files, and what the ledger says then.
 
     Shapes: `lost` are collections that are gone, `starts` where each file begins if all are laid
@@ -40,11 +40,11 @@ class DavBatch:
     path: Path
     suffix: str
     name: str
-    items: dict[str, str] = field(default_factory=dict[str, str])
-    refused: list[ItemRefused] = field(default_factory=list[ItemRefused])
-    gone: list[str] = field(default_factory=list[str])
-    lost: list[str] = field(default_factory=list[str])
-    starts: list[tuple[int, str]] = field(default_factory=list[tuple[int, str]])
+    items: dict[str, str] = msgspec.field(default_factory=dict[str, str])
+    refused: list[ItemRefused] = msgspec.field(default_factory=list[ItemRefused])
+    gone: list[str] = msgspec.field(default_factory=list[str])
+    lost: list[str] = msgspec.field(default_factory=list[str])
+    starts: list[tuple[int, str]] = msgspec.field(default_factory=list[tuple[int, str]])
     homes: HomesSeen | None = None
     end: CollectionEnd | None = None
     size_bytes: int = 0

@@ -6,8 +6,8 @@ Source: docs/contract/feeds.md 12.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 
+import msgspec
 import orjson
 
 from pdpp_kernel.values import NANOSECONDS
@@ -23,13 +23,12 @@ READ_EVERY_NS = 30 * 24 * 3600 * NANOSECONDS
 HOMES = "homes"
 
 
-@dataclass(slots=True)
-class KnownAccount:
+class KnownAccount(msgspec.Struct):
     """What the ledger holds of an account: its homes, its collections, and its items by path."""
 
     homes: FeedItemRow | None = None
-    collections: dict[str, FeedItemRow] = field(default_factory=dict[str, FeedItemRow])
-    items: dict[str, FeedItemRow] = field(default_factory=dict[str, FeedItemRow])
+    collections: dict[str, FeedItemRow] = msgspec.field(default_factory=dict[str, FeedItemRow])
+    items: dict[str, FeedItemRow] = msgspec.field(default_factory=dict[str, FeedItemRow])
 
     @classmethod
     def of(cls, lines: Iterable[FeedItemRow]) -> KnownAccount:

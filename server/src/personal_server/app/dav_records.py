@@ -10,9 +10,10 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+
+import msgspec
 
 from pdpp_kernel.record import StoredRecord, canonical_key
 from pdpp_kernel.source_item import Skipped, SourceRecord
@@ -30,17 +31,16 @@ MOST_SLOTS = 20_000
 CUT = "agenda_cut"
 
 
-@dataclass(slots=True)
-class ItemRecords:
+class ItemRecords(msgspec.Struct):
     """What an item was read as.
 
     Shapes: `keys` are `STREAM/KEY`; `slots` are the keys of the times of each event, by its key;
         `is_whole` where nothing of the item was passed over.
     """
 
-    keys: list[str] = field(default_factory=list[str])
-    slots: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
-    repeating: set[str] = field(default_factory=set[str])
+    keys: list[str] = msgspec.field(default_factory=list[str])
+    slots: dict[str, set[str]] = msgspec.field(default_factory=dict[str, set[str]])
+    repeating: set[str] = msgspec.field(default_factory=set[str])
     is_whole: bool = True
 
     def note(self, item: SourceRecord | Skipped) -> None:
@@ -102,8 +102,7 @@ def _read(
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class DavRecords:
+class DavRecords(msgspec.Struct, frozen=True):
     """The records of the accounts that calendars or address books filled."""
 
     records: FedRecords

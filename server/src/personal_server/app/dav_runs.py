@@ -10,9 +10,10 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
+import msgspec
 import orjson
 
 from pdpp_sources.account_requests import AccountTrouble
@@ -48,8 +49,7 @@ MOST_ITEMS = 200_000
 EMPTIED, UNREAD = "account_emptied", "item_unread"
 
 
-@dataclass(frozen=True, slots=True)
-class DavRuns:
+class DavRuns(msgspec.Struct, frozen=True):
     """Runs feeds of calendars and of address books."""
 
     store: FeedStore

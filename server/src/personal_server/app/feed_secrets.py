@@ -13,7 +13,6 @@ import base64
 import os
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from enum import StrEnum
 from hashlib import sha256
 from pathlib import Path
@@ -48,8 +47,7 @@ class PasswordPlace(StrEnum):
     KEYRING = "keyring"
 
 
-@dataclass(frozen=True, slots=True)
-class FeedSecrets:
+class FeedSecrets(msgspec.Struct, frozen=True):
     """The passwords of feeds."""
 
     path: Path

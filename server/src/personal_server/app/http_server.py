@@ -13,13 +13,13 @@ import signal
 import socket
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from functools import partial
 from types import FrameType
 from typing import Any, Literal, cast
 
 import msgspec
 import uvicorn
+from msgspec.structs import replace
 from starlette.types import ASGIApp
 
 from personal_server.app.connections import CallerProtocol, Connections

@@ -15,10 +15,11 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from typing import Protocol
+
+import msgspec
 
 from personal_server.upkeep.releases import Release
 
@@ -67,8 +68,7 @@ class Installation(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class OneFile:
+class OneFile(msgspec.Struct, frozen=True):
     """The program that is one file."""
 
     place: Path
@@ -111,8 +111,7 @@ class OneFile:
         self.previous.replace(self.place)
 
 
-@dataclass(frozen=True, slots=True)
-class PackageEnvironment:
+class PackageEnvironment(msgspec.Struct, frozen=True):
     """A virtual environment that holds our packages.
 
     Shapes: `installer` is a command that takes the words of `pip install`.

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from enum import StrEnum
 
 import msgspec
@@ -63,8 +62,7 @@ class KnownMailbox(msgspec.Struct, frozen=True):
         return msgspec.json.encode(self).decode()
 
 
-@dataclass(slots=True)
-class KnownJmap:
+class KnownJmap(msgspec.Struct):
     """What the ledger holds; mailboxes are by their ids.
 
     Shapes: `begun` are mails that came after the states, and of which some may have been taken.
@@ -72,9 +70,9 @@ class KnownJmap:
 
     session: JmapSession | None = None
     states: States | None = None
-    mailboxes: dict[str, KnownMailbox] = field(default_factory=dict[str, KnownMailbox])
+    mailboxes: dict[str, KnownMailbox] = msgspec.field(default_factory=dict[str, KnownMailbox])
     owes: bool = False
-    begun: list[str] = field(default_factory=list[str])
+    begun: list[str] = msgspec.field(default_factory=list[str])
 
     @classmethod
     def of(cls, lines: Iterable[FeedItemRow]) -> KnownJmap:

@@ -7,7 +7,8 @@ Source: docs/contract/feeds.md 13.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from pdpp_sources.account_requests import AccountTrouble
 from pdpp_sources.jmap.jmap_messages import AskEmails, EmailSeen
@@ -20,8 +21,7 @@ from personal_server.storage.feed_rows import UNSURE, FeedMailRow
 TOO_LARGE = "too_large"
 
 
-@dataclass(frozen=True, slots=True)
-class JmapMails:
+class JmapMails(msgspec.Struct, frozen=True):
     """The mails of an account, in one look at it."""
 
     look: JmapLook

@@ -6,8 +6,9 @@ Source: docs/contract/feeds.md 13.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from pdpp_sources.account_requests import AccountTrouble
 from pdpp_sources.jmap.jmap_messages import (
@@ -35,8 +36,7 @@ from personal_server.app.mail_batches import MailBatch
 from personal_server.feeds.feed_runs import RunResult
 
 
-@dataclass(frozen=True, slots=True)
-class JmapReading:
+class JmapReading(msgspec.Struct, frozen=True):
     """Reads a whole account once more, and knows no ledger."""
 
     process: JmapProcess

@@ -6,8 +6,9 @@ import os
 import shutil
 from collections.abc import Mapping
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from personal_server.app.databases import open_database
 from personal_server.app.stores import Stores, open_stores
@@ -19,8 +20,7 @@ from personal_server.upkeep.backups import fsync_folder
 from personal_server.upkeep.ledger import NAME as LEDGER
 
 
-@dataclass(frozen=True, slots=True)
-class Moved:
+class Moved(msgspec.Struct, frozen=True):
     """What is there now as it was: the digest of each table, and how many blobs were copied."""
 
     digests: Mapping[str, str]

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import closing
-from dataclasses import dataclass
 from urllib.parse import urlsplit
+
+import msgspec
 
 from pdpp_kernel.errors import InvalidRequest
 from pdpp_kernel.values import NANOSECONDS
@@ -30,8 +31,7 @@ BROWSER_SECONDS = 900.0
 USUAL_SCOPE = "offline_access"
 
 
-@dataclass(frozen=True, slots=True)
-class OAuthClient:
+class OAuthClient(msgspec.Struct, frozen=True):
     """The owner's own client at a provider.
 
     Shapes: `named` is how its owner names the provider: a word of the table, or the address of an

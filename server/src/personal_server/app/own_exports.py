@@ -17,7 +17,6 @@ import zipfile
 import zlib
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Annotated, BinaryIO, Protocol, cast
 
@@ -111,8 +110,7 @@ class _End(msgspec.Struct):
         return signer_of_export(self.sha256, self.signer, self.signature)
 
 
-@dataclass(frozen=True, slots=True)
-class OwnExport:
+class OwnExport(msgspec.Struct, frozen=True):
     """An export that is complete; `records` and `open_blob` read its file again.
 
     Shapes: `signer` is the key of the server that made it, None where nobody signed it.
@@ -122,7 +120,7 @@ class OwnExport:
     declarations: Mapping[str, SourceDeclaration]
     records: Callable[[], Iterator[Line]]
     open_blob: Callable[[str], IO[bytes] | None]
-    grants: list[Data] = field(default_factory=list[Data])
+    grants: list[Data] = msgspec.field(default_factory=list[Data])
     disclosure_count: int = 0
     corrections: Corrections = NO_CORRECTIONS
     signer: str | None = None

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from contextlib import contextmanager
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from pdpp_mcp_server.rs_client.http import RsClient
 from pdpp_mcp_server.rs_client.inner_application import InnerApplication

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+
+import msgspec
 
 from personal_server.app.stores import command_origin, open_stores
 from personal_server.domain.stored import BackupSchedule
@@ -25,8 +26,7 @@ from personal_server.storage.ports.authorization_store import AuthorizationStore
 from personal_server.storage.ports.disclosure_stores import DisclosureStore
 
 
-@dataclass(frozen=True, slots=True)
-class OwnerStore:
+class OwnerStore(msgspec.Struct, frozen=True):
     """Everything a command may need.
 
     Shapes: `origin` is the public origin of the server; `backups` what the owner's command lets it
@@ -41,7 +41,7 @@ class OwnerStore:
     receipts: ConsentReceipts
     random_bytes: Callable[[int], bytes]
     backups: BackupSchedule | None = None
-    damage: DamageNotes = field(default_factory=DamageNotes)
+    damage: DamageNotes = msgspec.field(default_factory=DamageNotes)
 
     @property
     def clock(self) -> Callable[[], int]:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import IO, cast
 
+import msgspec
 import orjson
+from msgspec.structs import replace
 
 from pdpp_kernel.declaration import Stream
 from pdpp_kernel.persons import NO_CORRECTIONS, Corrections
@@ -46,14 +47,13 @@ REVOKED_HERE = "connection_revoked"
 ShowPlace = Callable[[int], None]
 
 
-@dataclass(slots=True)
-class RestoredConnection:
+class RestoredConnection(msgspec.Struct):
     """What became of one connection of an export; none where nothing is stored."""
 
     exported: ExportedConnection
     connection: Connection | None = None
     is_new: bool = False
-    tally: ImportTally = field(default_factory=ImportTally)
+    tally: ImportTally = msgspec.field(default_factory=ImportTally)
 
     @property
     def is_unfinished(self) -> bool:

@@ -8,8 +8,10 @@ from __future__ import annotations
 import re
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+import msgspec
+from msgspec.structs import replace
 
 from pdpp_kernel.system.own_folders import make_folders
 from personal_server.app.backup_ledger import apply_ledger
@@ -63,8 +65,7 @@ _PLAIN = re.compile(r"[A-Za-z0-9_+/-]+")
 """What an owner's id, a zone or a language is written with: no sign means anything in the file."""
 
 
-@dataclass(frozen=True, slots=True)
-class Restored:
+class Restored(msgspec.Struct, frozen=True):
     """What came back.
 
     Shapes: `erased` and `ended` are what the ledger told, `waiting` the grants that are paused;

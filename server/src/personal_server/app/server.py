@@ -6,11 +6,11 @@ import logging
 import time
 from collections.abc import AsyncGenerator, Callable, Generator, Mapping
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, cast
 
 import msgspec
+from msgspec.structs import replace
 from starlette.types import ASGIApp
 
 from pdpp_kernel.errors import StorageReadOnly
@@ -89,8 +89,7 @@ DELIVERING_SECONDS = 0.2
 _log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class Server:
+class Server(msgspec.Struct, frozen=True):
     """A server that is ready to be listened for.
 
     Shapes: `origin` is the one people are told; `tool_calls` counts by tool and outcome;

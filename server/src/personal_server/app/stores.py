@@ -6,9 +6,10 @@ import secrets
 import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+
+import msgspec
 
 from personal_server.app.databases import (
     copy_into_file,
@@ -51,8 +52,7 @@ Clock = Callable[[], int]
 RandomBytes = Callable[[int], bytes]
 
 
-@dataclass(frozen=True, slots=True)
-class Stores:
+class Stores(msgspec.Struct, frozen=True):
     """Everything that is kept, behind its ports, and what reads need beside it."""
 
     configuration: ConfigurationFile

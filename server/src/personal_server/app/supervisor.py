@@ -17,7 +17,6 @@ import socket
 import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from math import inf
 from types import FrameType
 from typing import Final, cast
@@ -45,8 +44,7 @@ SOUND_SECONDS: Final = 5.0
 _log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class Patience:
+class Patience(msgspec.Struct, frozen=True):
     """How long is waited for workers: for a beat, and for the end after a signal.
 
     Units: seconds; who supervises looks every `look_seconds`, and who did not look for
@@ -57,6 +55,9 @@ class Patience:
     closing_seconds: float = 45.0
     look_seconds: float = 5.0
     away_seconds: float = 12.0
+
+
+BY_DEFAULT = Patience()
 
 
 def workers_by_default() -> int:
@@ -102,7 +103,7 @@ class Supervisor:
         memory: SharedMemory,
         workers: Workers,
         monotonic: Callable[[], float] = time.monotonic,
-        patience: Patience = Patience(),
+        patience: Patience = BY_DEFAULT,
     ) -> None:
         self._patience = patience
         self._looked_at = monotonic()

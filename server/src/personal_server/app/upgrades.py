@@ -17,10 +17,10 @@ import socket
 import subprocess
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 import httpx2
+import msgspec
 
 from personal_server.app.installations import Installation
 from personal_server.storage.sqlite.database import copy_database
@@ -36,8 +36,7 @@ class NewProgramFailed(Exception):
     """The new program did not answer; everything is as it was before."""
 
 
-@dataclass(frozen=True, slots=True)
-class Upgrade:
+class Upgrade(msgspec.Struct, frozen=True):
     """What is about to change."""
 
     installation: Installation

@@ -6,8 +6,9 @@ Source: docs/contract/feeds.md 12 and 13.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from urllib.parse import quote, unquote, urlsplit
+
+import msgspec
 
 from personal_server.feeds.feed_kinds import JMAP
 from personal_server.feeds.fetched_batches import FetchTrouble
@@ -17,8 +18,7 @@ _TOKEN = "+token"  # noqa: S105 (a part of a scheme)
 _PORTS = {"http": 80, "https": 443}
 
 
-@dataclass(frozen=True, slots=True)
-class WebPlace:
+class WebPlace(msgspec.Struct, frozen=True):
     """A place as `caldavs://USER@HOST/PATH`; without the `s` on this very machine.
 
     Shapes: `kind` is that of the feed, and begins the scheme; `jmaps+token://…` where an API token

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+
+import msgspec
 
 from personal_server.authorization_server.authorization_endpoint import Authorizing
 from personal_server.authorization_server.client_authentication import Clients
@@ -40,8 +41,7 @@ from personal_server.web.guarded_fetch import GuardedFetch
 from personal_server.web.limits import RateLimits
 
 
-@dataclass(frozen=True, slots=True)
-class AuthorizationParts:
+class AuthorizationParts(msgspec.Struct, frozen=True):
     """What the authorization server stands on.
 
     `owner_session` and `error_page` come from the console; `fetch` is the network.
@@ -54,11 +54,11 @@ class AuthorizationParts:
     uses: TokenUses
     proofs: Proofs
     receipts: ConsentReceipts
-    configuration: Configuration = field(default_factory=Configuration)
-    fetch: GuardedFetch = field(default_factory=GuardedFetch)
+    configuration: Configuration = msgspec.field(default_factory=Configuration)
+    fetch: GuardedFetch = msgspec.field(default_factory=GuardedFetch)
     owner_session: OwnerSession = no_owner_session
     error_page: ErrorPage = plain_page
-    space: ValueSpace = field(default_factory=OwnSpace)
+    space: ValueSpace = msgspec.field(default_factory=OwnSpace)
 
 
 def authorization_app(parts: AuthorizationParts) -> AuthorizationApplication:

@@ -8,10 +8,10 @@ Source: docs/contract/authorization-server.md 5.1, 5.2; RFC 9700 4.11.2.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import ClassVar
 
 import anyio.to_thread
+from msgspec.structs import replace
 from starlette.responses import RedirectResponse, Response
 
 from pdpp_kernel.errors import RateLimitExceeded

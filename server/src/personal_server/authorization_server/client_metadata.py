@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import date
 from urllib.parse import urlsplit
 
 import anyio.to_thread
 import msgspec
+from msgspec.structs import replace
 
 from pdpp_kernel.errors import RateLimitExceeded
 from pdpp_kernel.oauth_errors import InvalidClient

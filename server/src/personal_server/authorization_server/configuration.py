@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import msgspec
 
 from personal_server.consent.client_registration import (
@@ -36,8 +34,7 @@ BUILT_IN = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Configuration:
+class Configuration(msgspec.Struct, frozen=True):
     """Switches and lists.
 
     Shapes: `origins` are all origins this server answers for.

@@ -8,10 +8,12 @@ Source: docs/contract/authorization-server.md 0; RFC 6749 3.1.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+
+import msgspec
 
 from pdpp_kernel.oauth_errors import BadRequest
 from pdpp_kernel.texts import message
+from pdpp_kernel.unprinted import Unprinted
 from personal_server.consent.client_registration import OWNER_CLI_CLIENT
 from personal_server.granting.audit import Acting
 from personal_server.web.forms import form_fields
@@ -22,8 +24,7 @@ _SHOWN_AGENT = 200
 MAX_FIELDS = 200
 
 
-@dataclass(frozen=True, slots=True)
-class EndpointRequest:
+class EndpointRequest(Unprinted, frozen=True):
     """A call as endpoints see it.
 
     Shapes: `path` holds the decoded variable segments; `parameters` those of the form or, for GET,
@@ -32,11 +33,11 @@ class EndpointRequest:
     """
 
     request: IncomingRequest
-    path: Mapping[str, str] = field(default_factory=dict[str, str])
-    parameters: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    path: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
+    parameters: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
     resources: tuple[str, ...] = ()
     repeated: frozenset[str] = frozenset()
-    body: bytes = field(default=b"", repr=False)
+    body: bytes = b""
 
     @property
     def origin(self) -> str:

@@ -7,8 +7,9 @@ and never translates them.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
+from msgspec.structs import replace
 from starlette.responses import Response
 
 from pdpp_kernel.errors import BodyTooLarge, PersonalServerError, UnsupportedMediaType

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import sys
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from getpass import getpass
 from typing import Annotated
 
 from cyclopts import Parameter
+from msgspec.structs import replace
 
 from pdpp_kernel.errors import InvalidRequest
 from pdpp_mcp_server.commands.exits import print_json

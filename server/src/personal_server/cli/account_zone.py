@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from pdpp_mcp_server.commands.tables import console
 from pdpp_sources.reader_process import ProcessReading

@@ -9,10 +9,10 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from typing import Annotated
 
 import cyclopts
+import msgspec
 from cyclopts import Parameter
 
 from pdpp_kernel.texts import counted
@@ -89,8 +89,7 @@ def connection_app(opened: OpenStores) -> cyclopts.App:
     return app
 
 
-@dataclass(frozen=True, slots=True)
-class Move:
+class Move(msgspec.Struct, frozen=True):
     """A change of status: how the command is called, and what it says before and after."""
 
     command: str

@@ -6,12 +6,12 @@ Source: docs/contract/resource-server.md 14.3.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Annotated
 
 import cyclopts
 import msgspec
 from cyclopts import Parameter
+from msgspec.structs import replace
 from rich.text import Text
 
 from pdpp_kernel.texts import counted

@@ -14,13 +14,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from functools import partial
 from typing import Annotated
 from urllib.parse import urlsplit
 
 import cyclopts
 from cyclopts import Parameter
+from msgspec.structs import replace
 
 from pdpp_mcp_server.commands.connect import CommandContext
 from pdpp_mcp_server.commands.exits import print_json

@@ -10,9 +10,10 @@ from __future__ import annotations
 import hashlib
 from base64 import urlsafe_b64encode
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import cast
 from urllib.parse import parse_qs, urlencode, urlsplit
+
+import msgspec
 
 from pdpp_mcp_server.rs_client.discovery import (
     SERVER_PATH,
@@ -34,8 +35,7 @@ ASKS = "interaction_required"
 CHALLENGE = urlsafe_b64encode(hashlib.sha256(b"doctor").digest()).rstrip(b"=").decode()
 
 
-@dataclass(frozen=True, slots=True)
-class Host:
+class Host(msgspec.Struct, frozen=True):
     """How one host comes: the redirect it registers, the one it then uses, where it runs.
 
     Shapes: `only_port` is the one that it reaches, where it reaches no other; `document` is what it

@@ -8,8 +8,10 @@ Source: docs/contract/feeds.md 7.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass, field, replace
 from pathlib import Path
+
+import msgspec
+from msgspec.structs import replace
 
 from pdpp_kernel.source_item import SourceRecord
 from pdpp_sources.common.errors import BadRecord, ExportError
@@ -32,13 +34,12 @@ NOT_LACKING = frozenset({ItemState.GONE, EXTRA})
 """The first words of reasons of what the records hold and the place does not."""
 
 
-@dataclass(slots=True)
-class FeedComparison:
+class FeedComparison(msgspec.Struct):
     """What differs, and how much was compared."""
 
     items: int = 0
     records: int = 0
-    differences: list[Difference] = field(default_factory=list[Difference])
+    differences: list[Difference] = msgspec.field(default_factory=list[Difference])
 
     @property
     def is_short(self) -> bool:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+import msgspec
 from rich.console import Console
 from rich.text import Text
 
@@ -13,8 +12,7 @@ GOOD, WRONG, HINT, SKIPPED = "good", "wrong", "hint", "skipped"
 _MARKS = {GOOD: ("✓", "green"), WRONG: ("✗", "red"), HINT: ("!", "yellow"), SKIPPED: ("–", "dim")}
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(msgspec.Struct, frozen=True):
     """One check: what was tried, how it went, what is wrong and how to mend it.
 
     Shapes: `code` says for programs what was tried, and `fault` which of its faults was found,

@@ -11,11 +11,12 @@ import re
 import sys
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
+from msgspec.structs import replace
 
 from pdpp_mcp_server.commands.exits import print_json
 from pdpp_mcp_server.commands.failures_shown import CommandError

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 
+import msgspec
 from rich.console import Console
 from rich.text import Text
 
@@ -20,14 +20,13 @@ UNREADABLE = frozenset({"unreadable", "costly"})
 SHOWN_EXAMPLES = 5  # of the skips of one kind, and of the files that a source reads
 
 
-@dataclass(slots=True)
-class ImportReport:
+class ImportReport(msgspec.Struct):
     """What became of all paths."""
 
-    reports: list[Data] = field(default_factory=list[Data])
-    unread: list[UnreadFiles] = field(default_factory=list[UnreadFiles])
-    failures: list[tuple[Path, Failure]] = field(default_factory=list[tuple[Path, Failure]])
-    not_revived: list[Data] = field(default_factory=list[Data])
+    reports: list[Data] = msgspec.field(default_factory=list[Data])
+    unread: list[UnreadFiles] = msgspec.field(default_factory=list[UnreadFiles])
+    failures: list[tuple[Path, Failure]] = msgspec.field(default_factory=list[tuple[Path, Failure]])
+    not_revived: list[Data] = msgspec.field(default_factory=list[Data])
 
     @property
     def exit_code(self) -> int:

@@ -11,8 +11,9 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Generator
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from pdpp_mcp_server.commands.failures_shown import CommandError
 from pdpp_mcp_server.commands.tables import tell_nothing_kept

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from pdpp_mcp_server.commands.failures_shown import CommandError
 from pdpp_mcp_server.commands.terminal_reading import TerminalReading
@@ -18,8 +19,7 @@ SCHEMA = ("v1", "schema")
 COMPACT = ("view", "compact")
 
 
-@dataclass(frozen=True, slots=True)
-class Account:
+class Account(msgspec.Struct, frozen=True):
     """Shapes: `label` is what pages call it, `source` the source's short name."""
 
     id: str
@@ -31,8 +31,7 @@ class Account:
         return name == self.id or name.casefold() in (self.label.casefold(), self.source.casefold())
 
 
-@dataclass(frozen=True, slots=True)
-class StreamFigures:
+class StreamFigures(msgspec.Struct, frozen=True):
     """A stream of one account.
 
     Shapes: `title` is its name on pages; `first` and `last` are stored times.

@@ -6,15 +6,17 @@ Source: docs/contract/authorization-server.md 14.4.
 
 from __future__ import annotations
 
+import dataclasses
 import shlex
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, replace
 from typing import Annotated, Any, Self
 
+import msgspec
 from anyio.from_thread import start_blocking_portal
 from cyclopts import Parameter
+from msgspec.structs import replace
 
 from pdpp_mcp_server.commands.failures_shown import CommandError
 from pdpp_mcp_server.commands.hits_shown import HitPlace, print_hits
@@ -41,8 +43,7 @@ from personal_server.cli.server_settings import settings_or_exit
 DAY_CHARS = len("2026-11-27")
 
 
-@dataclass(frozen=True, slots=True)
-class OwnCommands:
+class OwnCommands(msgspec.Struct, frozen=True):
     """The owner's commands over every record of this machine; no server need run."""
 
     opened: Callable[[OutputFlags], AbstractContextManager[TerminalReading]]
@@ -140,8 +141,7 @@ class OwnCommands:
             chosen.fetch(stream, key, fields, expand or ())
 
 
-@dataclass(frozen=True, slots=True)
-class _Meant:
+class _Meant(msgspec.Struct, frozen=True):
     """What the words of a command mean.
 
     Shapes: `reading` asks every account; without a `stream` all are meant.
@@ -155,7 +155,7 @@ class _Meant:
     def of(cls, reading: TerminalReading, name: str | None, *, is_stream: bool = False) -> Self:
         """Raises: CommandError (`unknown_account`, `ambiguous_account`)."""
         called, stream = reading.flags.connection, name
-        reading = replace(reading, flags=replace(reading.flags, connection=None))
+        reading = replace(reading, flags=dataclasses.replace(reading.flags, connection=None))
         if name is not None and "/" in name:
             called, _, stream = name.rpartition("/")
         if called is None and name is not None and not is_stream:
@@ -235,7 +235,7 @@ def _searched(
 
 def _show_openable(reading: TerminalReading, hits: Sequence[Json]) -> None:
     """Hits with their account and key as `pdpp show` takes them."""
-    reading = replace(reading, flags=replace(reading.flags, connection=None))
+    reading = replace(reading, flags=dataclasses.replace(reading.flags, connection=None))
     labels = Counter(account.label.casefold() for account in accounts_of(reading))
 
     def place(hit: Json) -> HitPlace:
@@ -284,7 +284,7 @@ def _alone(reading: TerminalReading, name: str) -> tuple[str | None, str | None]
 
 
 def _only(reading: TerminalReading, account: Account) -> TerminalReading:
-    return replace(reading, flags=replace(reading.flags, connection=account.id))
+    return replace(reading, flags=dataclasses.replace(reading.flags, connection=account.id))
 
 
 def _row(figures: StreamFigures) -> dict[str, Any]:

@@ -6,11 +6,11 @@ Source: docs/contract/authorization-server.md 13.8.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import cyclopts
+import msgspec
 from cyclopts import Parameter
 
 from pdpp_kernel.values import instant_text
@@ -143,8 +143,7 @@ def notices_app(
     return app
 
 
-@dataclass(frozen=True, slots=True)
-class _NoticesShown:
+class _NoticesShown(msgspec.Struct, frozen=True):
     """What `pdpp notices` shows."""
 
     standing: list[StandingNotice]

@@ -9,8 +9,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
+
+import msgspec
+from msgspec.structs import replace
 
 from pdpp_kernel.errors import PersonalServerError
 from pdpp_kernel.source_declaration import OWN_FILE_PREFIX, SourceDeclaration
@@ -86,8 +89,7 @@ class PathImports:
         return self.done
 
 
-@dataclass(frozen=True, slots=True)
-class _PathImport:
+class _PathImport(msgspec.Struct, frozen=True):
     """The import of one path, or of the first with the further parts of its export."""
 
     path: Path

@@ -12,6 +12,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
+import msgspec
+
 from pdpp_kernel.record import canonical_key
 from pdpp_kernel.source_item import SourceRecord
 from personal_server.storage.ports.whole_store import RecordStore
@@ -21,8 +23,7 @@ THREAD = "thread_id"
 """Tells to which records one belongs, and so nothing of its own."""
 
 
-@dataclass(slots=True)
-class ComparedItem:
+class ComparedItem(msgspec.Struct):
     """How many records an item has, and how many of them the accounts lack or hold otherwise."""
 
     records: int = 0

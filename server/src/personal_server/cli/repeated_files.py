@@ -9,7 +9,8 @@ in a second time is told.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from pdpp_kernel.source_item import Data
 from pdpp_mcp_server.commands.tables import words
@@ -36,8 +37,7 @@ from personal_server.collecting.receipts import (
 from personal_server.storage.ports.whole_store import RecordStore
 
 
-@dataclass(frozen=True, slots=True)
-class EarlierImports:
+class EarlierImports(msgspec.Struct, frozen=True):
     """What an account got before an import of some files.
 
     Shapes: `of_same_files` are receipts; `replaceable` is what the account holds where these files

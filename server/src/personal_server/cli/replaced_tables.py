@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
+
+import msgspec
 
 from pdpp_kernel.source_item import Data
 from pdpp_kernel.texts import CatalogueText, message
@@ -28,16 +29,15 @@ ABSENT_FILES = frozenset({"missing_attachment", "no_file"})
 PASSED = BESIDE_ENTRIES | ABSENT_FILES
 
 
-@dataclass(frozen=True, slots=True)
-class FormerTables:
+class FormerTables(msgspec.Struct, frozen=True):
     """What became of the tables of a file.
 
     Out: `emptied` are names; `kept` are `{"name": "Starter", "connection_id": …, "code":
         "entries_left", "why": …, "command": "pdpp connection erase Starter"}`.
     """
 
-    emptied: list[str] = field(default_factory=list[str])
-    kept: list[Data] = field(default_factory=list[Data])
+    emptied: list[str] = msgspec.field(default_factory=list[str])
+    kept: list[Data] = msgspec.field(default_factory=list[Data])
 
     @property
     def told(self) -> Data:

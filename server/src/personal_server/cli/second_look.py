@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
+
+from msgspec.structs import replace
 
 from pdpp_mcp_server.commands.tables import indented, plain, words
 from pdpp_sources.common.errors import BadRecord, ExportError

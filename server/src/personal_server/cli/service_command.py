@@ -13,12 +13,12 @@ import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Protocol
 from xml.parsers.expat import ExpatError
 
 import cyclopts
+import msgspec
 from cyclopts import Parameter
 
 from pdpp_kernel.system.own_account import own_number
@@ -36,8 +36,7 @@ STOPPING_SECONDS = 30
 Run = Callable[[Sequence[str]], subprocess.CompletedProcess[str]]
 
 
-@dataclass(frozen=True, slots=True)
-class ServerCommand:
+class ServerCommand(msgspec.Struct, frozen=True):
     """How the server is started.  `variables` holds its settings."""
 
     arguments: tuple[str, ...]
@@ -78,8 +77,7 @@ class ServiceManager(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class SystemdUser:
+class SystemdUser(msgspec.Struct, frozen=True):
     """systemd for one person."""
 
     home: Path
@@ -163,8 +161,7 @@ def _ours(variables: Mapping[str, str]) -> Mapping[str, str]:
     return {name: value for name, value in variables.items() if name.startswith("PDPP_")}
 
 
-@dataclass(frozen=True, slots=True)
-class LaunchAgent:
+class LaunchAgent(msgspec.Struct, frozen=True):
     """launchd for one person."""
 
     home: Path

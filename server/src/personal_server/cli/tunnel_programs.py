@@ -12,10 +12,11 @@ import re
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 from urllib.parse import urlsplit
+
+import msgspec
 
 from pdpp_mcp_server.rs_client.json_values import as_object
 
@@ -26,8 +27,7 @@ _LINE = re.compile(r"^[\s-]*(hostname|service):\s*[\"']?([^\"'\s#]+)")
 Run = Callable[[Sequence[str], float], "ProgramOutput | None"]
 
 
-@dataclass(frozen=True, slots=True)
-class ProgramOutput:
+class ProgramOutput(msgspec.Struct, frozen=True):
     """What a program printed, and whether it ended well."""
 
     is_good: bool
@@ -35,8 +35,7 @@ class ProgramOutput:
     complaint: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Tunnel:
+class Tunnel(msgspec.Struct, frozen=True):
     """A tunnel program as it is now.
 
     Shapes: `address` is where this server is reached through it, none where it does not lead here;

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
 from rich.console import Console
 
 from pdpp_kernel.source_item import Data
@@ -16,8 +16,7 @@ from personal_server.app.own_exports import OwnExport
 SHOWN_UNREAD = 20
 
 
-@dataclass(frozen=True, slots=True)
-class UnreadFiles:
+class UnreadFiles(msgspec.Struct, frozen=True):
     """The files of a path that nobody read, by what they are (`sources.registry.unread_of`)."""
 
     path: Path

@@ -32,8 +32,7 @@ Flag = Annotated[bool, Parameter(negative="")]
 StoresOpener = Callable[[], AbstractContextManager[Stores]]
 
 
-@dataclass(frozen=True, slots=True)
-class SeenChange:
+class SeenChange(msgspec.Struct, frozen=True):
     """That something changed in a stream of an account."""
 
     stream: str

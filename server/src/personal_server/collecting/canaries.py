@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from itertools import islice
 
 import msgspec
+from msgspec.structs import replace
 
 from pdpp_kernel.declaration import Semantics, Stream
 from pdpp_kernel.errors import InvalidState, NotFound

@@ -6,7 +6,7 @@ Source: docs/contract/resource-server.md 14.2.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from pdpp_kernel.errors import InvalidState
 from pdpp_kernel.texts import message

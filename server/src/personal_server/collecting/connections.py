@@ -6,7 +6,8 @@ Source: docs/contract/resource-server.md 14.2.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from pdpp_kernel.errors import InvalidRequest, NotFound
 from pdpp_kernel.texts import message

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from functools import partial
 
 import msgspec
@@ -70,8 +69,7 @@ DAMAGE = frozenset(
 DAY_CHARS = len("2024-02-29")
 
 
-@dataclass(frozen=True, slots=True)
-class ImportPorts:
+class ImportPorts(msgspec.Struct, frozen=True):
     """What an import needs of the rest.
 
     Shapes: with `is_fed` a feed runs it, and tells itself how fresh the account is; `own_signer`
@@ -436,13 +434,12 @@ class StreamTally(msgspec.Struct):
         return self.read - self.changed - self.rejected
 
 
-@dataclass(slots=True)
-class ImportTally:
+class ImportTally(msgspec.Struct):
     """What an import did."""
 
-    streams: dict[str, StreamTally] = field(default_factory=dict[str, StreamTally])
-    skipped: list[Skipped] = field(default_factory=list[Skipped])
-    skipped_count: dict[str, int] = field(default_factory=dict[str, int])
+    streams: dict[str, StreamTally] = msgspec.field(default_factory=dict[str, StreamTally])
+    skipped: list[Skipped] = msgspec.field(default_factory=list[Skipped])
+    skipped_count: dict[str, int] = msgspec.field(default_factory=dict[str, int])
     blobs: int = 0
     earliest: str | None = None
     latest: str | None = None

@@ -6,7 +6,8 @@ Source: docs/contract/resource-server.md 22.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from pdpp_kernel.operators import RANGE_OPERATORS
 from pdpp_kernel.persons import CONNECTOR_KEY, STREAM

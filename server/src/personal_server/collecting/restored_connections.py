@@ -10,8 +10,9 @@ Source: docs/contract/resource-server.md 14.4.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from hashlib import sha256
+
+import msgspec
 
 from pdpp_kernel.persons import CONNECTOR_KEY as PERSONS
 from pdpp_kernel.source_declaration import SourceDeclaration
@@ -25,8 +26,7 @@ CAME_FROM = f"{OWN}{OWN}"
 FOREIGN_NAME, MOST_NAME = "{} (from another server)", 80
 
 
-@dataclass(frozen=True, slots=True)
-class ExportMaker:
+class ExportMaker(msgspec.Struct, frozen=True):
     """Who made an export: `signer` is the key that signed it, None for nobody."""
 
     signer: str | None

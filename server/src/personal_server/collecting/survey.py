@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 
+import msgspec
 import orjson
 
 from pdpp_kernel.source_declaration import SourceDeclaration
@@ -14,14 +14,13 @@ from personal_server.collecting.ingest import LineChecker, LineRefused
 from personal_server.collecting.readable_export import ReadableExport
 
 
-@dataclass(slots=True)
 class SurveyTally(ImportTally):
     """What an import would do.
 
     Shapes: `first` is the first record of each stream, to look at.
     """
 
-    first: dict[str, Data] = field(default_factory=dict[str, Data])
+    first: dict[str, Data] = msgspec.field(default_factory=dict[str, Data])
 
 
 def survey(

@@ -8,7 +8,8 @@ interrupted between does it again.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from pdpp_kernel.declaration import Stream
 from pdpp_kernel.record import StoredRecord

@@ -16,7 +16,6 @@ import subprocess
 import threading
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path, PurePosixPath
 from typing import IO, Any, cast
@@ -97,8 +96,7 @@ class Upload(msgspec.Struct, frozen=True):
 Command = Callable[[Sequence[Path], Path | None, str | None], Sequence[str]]
 
 
-@dataclass(frozen=True, slots=True)
-class Uploads:
+class Uploads(msgspec.Struct, frozen=True):
     """The uploads of a data directory.
 
     Shapes: `command` is what imports these paths, reading nothing outside of a folder, into the

@@ -10,9 +10,10 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Literal
+
+import msgspec
 
 from pdpp_kernel.source_item import Data, SourceItem, SourceRecord
 from personal_server.collecting.receipts import receipts_of
@@ -39,8 +40,7 @@ Verdict = Literal["same", "several", "other", "unknown"]
 Records = Sequence[tuple[str, str, Any]]
 
 
-@dataclass(frozen=True, slots=True)
-class SeenFile:
+class SeenFile(msgspec.Struct, frozen=True):
     """A file of one source that was recognized and not imported yet.
 
     Shapes: `sha256` where it is one file; `files` are those that it consists of; `items` begins to
@@ -55,8 +55,7 @@ class SeenFile:
     family_of: Callable[[str], str]
 
 
-@dataclass(frozen=True, slots=True)
-class Whose:
+class Whose(msgspec.Struct, frozen=True):
     """To which account a file belongs, how sure that is, and what its owner is called in it.
 
     Shapes: `account` is there where the verdict is `same`; `several` accounts may be meant alike.

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from urllib.parse import urlsplit
 
+import msgspec
 import orjson
 
 from pdpp_kernel.json_shapes import FirstFault, Members, ShapeFault
@@ -49,8 +49,7 @@ _DISPLAY_LIMITS = {"name": 200, **dict.fromkeys(DISPLAY_URIS, MAX_URI)}
 _DEFAULT_PORT = {"http": ":80", "https": ":443"}
 
 
-@dataclass(frozen=True, slots=True)
-class RequestedAccess:
+class RequestedAccess(msgspec.Struct, frozen=True):
     """What every flow asks for: where it may be used, which scopes, which selection.
 
     `details` is `None` for a picker request.
@@ -62,8 +61,7 @@ class RequestedAccess:
     display: dict[str, object] | None
 
 
-@dataclass(frozen=True, slots=True)
-class CodeRequest:
+class CodeRequest(msgspec.Struct, frozen=True):
     """A request of the code flow that passed all checks; `jkt` names the key of its tokens."""
 
     wanted: RequestedAccess

@@ -8,7 +8,8 @@ Source: docs/contract/authorization-server.md 7.6.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from pdpp_kernel.oauth_errors import NotANarrowing
 from personal_server.consent.choices import EntryChoice, StreamChoice

@@ -8,16 +8,17 @@ Source: docs/contract/authorization-server.md 6.1.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from urllib.parse import quote, unquote
+
+import msgspec
+from msgspec.structs import replace
 
 from pdpp_kernel.oauth_errors import NotANarrowing
 
 DEFAULT_EXPIRY = {"continuous": "90d", "single_use": "24h"}
 
 
-@dataclass(frozen=True, slots=True)
-class StreamChoice:
+class StreamChoice(msgspec.Struct, frozen=True):
     """What is chosen of one stream; empty time texts leave the bound as asked.
 
     Shapes: `only`: texts of values by field, as they were ticked or typed.
@@ -28,31 +29,29 @@ class StreamChoice:
     since: str = ""
     until: str = ""
     resources: frozenset[str] | None = None
-    only: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    only: Mapping[str, tuple[str, ...]] = msgspec.field(default_factory=dict[str, tuple[str, ...]])
 
 
-@dataclass(frozen=True, slots=True)
-class EntryChoice:
+class EntryChoice(msgspec.Struct, frozen=True):
     """What is chosen of one entry."""
 
     keep: bool = False
     connections: frozenset[str] | None = None
-    streams: Mapping[str, StreamChoice] = field(default_factory=dict[str, StreamChoice])
+    streams: Mapping[str, StreamChoice] = msgspec.field(default_factory=dict[str, StreamChoice])
 
     def stream(self, name: str) -> StreamChoice:
         """The choice for a stream; nothing posted is nothing chosen."""
         return self.streams.get(name, StreamChoice())
 
 
-@dataclass(frozen=True, slots=True)
-class Choices:
+class Choices(msgspec.Struct, frozen=True):
     """All choices of a decision.  `mode` and `expiry` are `None` for what was asked and usual.
 
     `records_per_day` bounds reading beside the grant, and can be changed later; so can `events`,
     whether the app may be told when something changes.
     """
 
-    entries: Mapping[int, EntryChoice] = field(default_factory=dict[int, EntryChoice])
+    entries: Mapping[int, EntryChoice] = msgspec.field(default_factory=dict[int, EntryChoice])
     mode: str | None = None
     expiry: str | None = None
     ai_training: bool = False

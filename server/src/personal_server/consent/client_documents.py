@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from typing import cast
 from urllib.parse import urlsplit
 
+import msgspec
 import orjson
 
 from pdpp_kernel.oauth_errors import InvalidClient
@@ -26,8 +26,7 @@ _HOST = re.compile(r"(?=.{1,253}\Z)([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z][
 _PRIVATE_MEMBERS = frozenset({"d", "p", "q", "dp", "dq", "qi", "oth", "k"})
 
 
-@dataclass(frozen=True, slots=True)
-class ClientDocument:
+class ClientDocument(msgspec.Struct, frozen=True):
     """A client as its document describes it.
 
     Shapes: `auth_method` is how it *must* prove itself; `keys` or `jwks_uri` where it publishes

@@ -11,9 +11,10 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from typing import Any, Literal, cast, get_args
 from urllib.parse import urlsplit
+
+import msgspec
 
 from pdpp_kernel.oauth_errors import InvalidClientMetadata, InvalidRedirectUri
 from personal_server.consent.redirects import MAX_URIS, is_native, is_usable
@@ -52,8 +53,7 @@ _TEXTS = ("client_name", "application_type", "scope", "software_id", "software_v
 _LISTS = ("redirect_uris", "grant_types", "response_types", "contacts")
 
 
-@dataclass(frozen=True, slots=True)
-class Registration:
+class Registration(msgspec.Struct, frozen=True):
     """A client as it is registered.
 
     Shapes: `display` by our member names, https addresses only; `echoed` are the further members

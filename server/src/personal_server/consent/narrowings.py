@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+
+import msgspec
+from msgspec.structs import replace
 
 from pdpp_kernel.oauth_errors import NotANarrowing
 from personal_server.consent.choices import Choices, EntryChoice, StreamChoice
@@ -13,8 +15,7 @@ from personal_server.consent.terms import AS_AGREED
 from personal_server.domain.grant import Grant
 
 
-@dataclass(frozen=True, slots=True)
-class Narrowing:
+class Narrowing(msgspec.Struct, frozen=True):
     """What is to be left of an access; what is not named stays as it is.
 
     Shapes: `sources` are ids; `streams` names the kinds of records that stay, with the fields that

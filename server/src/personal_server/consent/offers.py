@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import cast
 
 import msgspec
+from msgspec.structs import replace
 
 from pdpp_kernel.declaration import Stream
 from pdpp_kernel.json_shapes import ShapeFault
@@ -34,8 +34,7 @@ from personal_server.domain.connection import CLIENT_READABLE, Connection
 from personal_server.domain.grant import ContentLimit
 
 
-@dataclass(frozen=True, slots=True)
-class StreamOffer:
+class StreamOffer(msgspec.Struct, frozen=True):
     """One stream that could be granted, at its widest.
 
     Shapes: `fields` in schema order, floor included; `connections` eligible, non-empty, sorted;

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
+import msgspec
 import rfc8785
 
 from pdpp_kernel.values import instant_text
@@ -25,8 +25,7 @@ REVISION_PREFIX = "rv1:sha256:"
 Artifact = dict[str, object]
 
 
-@dataclass(frozen=True, slots=True)
-class ClientFacts:
+class ClientFacts(msgspec.Struct, frozen=True):
     """The client as the decision binds it."""
 
     client_id: str
@@ -46,8 +45,7 @@ class ClientFacts:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class RequestFacts:
+class RequestFacts(msgspec.Struct, frozen=True):
     """The request as the decision binds it; `replaces` is the access that a change changes."""
 
     request_id: str

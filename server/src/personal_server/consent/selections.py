@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 import msgspec
 import orjson
@@ -49,8 +48,7 @@ class TimeRange(msgspec.Struct, frozen=True):
     until_ns: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class StreamSelection:
+class StreamSelection(msgspec.Struct, frozen=True):
     """One wanted stream; `None` means not limited by the client."""
 
     name: str

@@ -8,7 +8,8 @@ Source: docs/contract/authorization-server.md 11.6; docs/decisions.md C35.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from pdpp_kernel.values import instant_text
 from personal_server.consent.choices import EntryChoice, StreamChoice

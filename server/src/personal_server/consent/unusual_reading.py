@@ -8,7 +8,6 @@ Source: docs/contract/resource-server.md 14.5.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Literal
 
 import msgspec
@@ -29,8 +28,7 @@ KNOWN_DAYS, HOUR_REQUESTS = 14, 10
 VOLUME_DAYS, VOLUME_RECORDS, VOLUME_FACTOR = 7, 1_000, 5
 
 
-@dataclass(frozen=True, slots=True)
-class ReadingPast:
+class ReadingPast(msgspec.Struct, frozen=True):
     """The days before today: how many had reading, the most records of one, hours of day (UTC)."""
 
     days: int = 0
@@ -38,8 +36,7 @@ class ReadingPast:
     hours: frozenset[int] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
-class ReadingNow:
+class ReadingNow(msgspec.Struct, frozen=True):
     """The last minutes, this hour and today, and which hour of the day it is (UTC)."""
 
     lately: ReadingCount

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from itertools import groupby
 
 import msgspec
+from msgspec.structs import replace
 from starlette.responses import Response
 
 from pdpp_kernel.persons import CONNECTOR_KEY as PERSONS
@@ -59,8 +59,7 @@ class KindLine(msgspec.Struct, frozen=True):
     count: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class AccountCard:
+class AccountCard(msgspec.Struct, frozen=True):
     """An account with what it holds.
 
     Shapes: `total` is none where one of its kinds is not counted; `span` is empty where nothing of

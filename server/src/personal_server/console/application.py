@@ -7,9 +7,9 @@ thread, after session, query and form secret were judged here.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from urllib.parse import quote
 
+from msgspec.structs import replace
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 

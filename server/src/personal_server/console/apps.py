@@ -6,10 +6,10 @@ Source: docs/contract/authorization-server.md 3, 13.5.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from typing import cast
 
 import msgspec
+from msgspec.structs import replace
 from starlette.responses import Response
 
 from pdpp_kernel.errors import NotFound
@@ -40,8 +40,7 @@ CHANGED: Mapping[str, Text] = {
 _CHANGES_READ = 500
 
 
-@dataclass(frozen=True, slots=True)
-class ClientView:
+class ClientView(msgspec.Struct, frozen=True):
     """One app as the list of apps shows it."""
 
     row: ClientRow

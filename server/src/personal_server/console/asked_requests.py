@@ -11,9 +11,9 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 
 import msgspec
+from msgspec.structs import replace
 from starlette.responses import Response
 
 from pdpp_kernel.errors import NotFound
@@ -37,8 +37,7 @@ from personal_server.storage.ports.authorization_store import (
 _CONSENT = re.compile(r"/consent/([A-Za-z0-9_-]{1,100})\Z")
 
 
-@dataclass(frozen=True, slots=True)
-class WaitingRequest:
+class WaitingRequest(msgspec.Struct, frozen=True):
     """A request that waits for the owner.
 
     Shapes: `code` is told by the page that the app opened, too; `times` counts the requests of this

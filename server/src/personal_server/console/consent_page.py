@@ -9,9 +9,9 @@ Source: docs/contract/authorization-server.md 6, 7.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
 
 import msgspec
+from msgspec.structs import replace
 from starlette.responses import Response
 
 from pdpp_kernel.errors import InvalidRequest, OwnerSessionRequired, PersonalServerError
@@ -61,15 +61,14 @@ Change = Callable[[StreamOffer, StreamChoice], StreamChoice]
 _SIGN_IN_AGAIN = "You signed in more than 15 minutes ago. Sign in again to allow this access."
 
 
-@dataclass(frozen=True, slots=True)
-class Note:
+class Note(msgspec.Struct, frozen=True):
     """What stands above a page that is shown again."""
 
     status: int
     code: str
     message: str
     differences: Differences = NOTHING_DIFFERENT
-    refused: Mapping[str, RefusedBox] = field(default_factory=dict[str, RefusedBox])
+    refused: Mapping[str, RefusedBox] = msgspec.field(default_factory=dict[str, RefusedBox])
 
 
 class ConsentPages(msgspec.Struct, frozen=True):

@@ -9,12 +9,12 @@ Source: docs/contract/authorization-server.md 13.5.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from datetime import date, timedelta
 from decimal import Decimal
 from zoneinfo import ZoneInfo
 
 import msgspec
+from msgspec.structs import replace
 
 from pdpp_kernel.aggregations import Metric
 from pdpp_kernel.texts import Text

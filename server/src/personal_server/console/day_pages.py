@@ -10,11 +10,11 @@ import re
 import time
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import replace
 from datetime import date, timedelta
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 from starlette.responses import Response
 
 from pdpp_kernel.errors import InvalidRequest, NotFound, QueryTimeout

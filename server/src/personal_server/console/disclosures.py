@@ -7,11 +7,11 @@ told of one line, as long as it lies beside it.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import urlencode
 
 import msgspec
+from msgspec.structs import replace
 from starlette.responses import Response
 
 from pdpp_kernel.errors import DamagedRecord, InvalidRequest, NotFound
@@ -49,8 +49,7 @@ from personal_server.storage.ports.disclosure_stores import (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class LogView:
+class LogView(msgspec.Struct, frozen=True):
     """What of the log is looked at, as its link says it.  Shapes: `day` is a date of the
     owner's.
     """

@@ -7,9 +7,9 @@ Source: docs/contract/feeds.md 8.1.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
 
 import msgspec
+from msgspec.structs import replace
 from starlette.responses import Response
 
 from pdpp_kernel.errors import InvalidRequest, InvalidState, NotFound
@@ -74,8 +74,7 @@ class FolderRow(msgspec.Struct, frozen=True):
         return f"{self.folder.mails or 0}:{self.folder.name}"
 
 
-@dataclass(frozen=True, slots=True)
-class FeedPages:
+class FeedPages(msgspec.Struct, frozen=True):
     """`/owner/feeds`: a new one, and the page of each.
 
     Shapes: `sign_ups` makes what signs in, once it is needed.
@@ -86,7 +85,7 @@ class FeedPages:
     run_feed: FeedRunner
     catalogs: Catalogs
     pages: Templates
-    kinds: tuple[tuple[str, Text], ...] = field(default=_KINDS)
+    kinds: tuple[tuple[str, Text], ...] = _KINDS
 
     def routes(self) -> tuple[PageRoute, ...]:
         """The routes of these pages: path, methods, and who may open them."""

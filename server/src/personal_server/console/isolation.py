@@ -10,12 +10,13 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cache
 
+import msgspec
 from jinja2 import Environment, nodes
 from markupsafe import Markup, escape
+from msgspec.structs import replace
 
 _FSI, _PDI = "\u2068", "\u2069"
 _TAG = re.compile(r'<(/?)([a-zA-Z!][^\s>/]*)|>|"')
@@ -33,8 +34,7 @@ class Isolation(StrEnum):
     ATTRIBUTE = "plain"
 
 
-@dataclass(frozen=True, slots=True)
-class _Position:
+class _Position(msgspec.Struct, frozen=True):
     """Where in a page a template is."""
 
     is_in_tag: bool = False

@@ -10,7 +10,6 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
 from functools import cache
 from gettext import GNUTranslations, NullTranslations
@@ -63,8 +62,7 @@ OFFERED_SHARE = 0.9
 """What part of the texts a catalogue has to translate for its language to be offered."""
 
 
-@dataclass(frozen=True, slots=True)
-class Language:
+class Language(msgspec.Struct, frozen=True):
     """A language: its tag, its own name, how it writes figures, and its texts."""
 
     tag: str

@@ -7,10 +7,10 @@ out and said to be.  Source: docs/contract/authorization-server.md 13.5.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from decimal import Decimal
 
 import msgspec
+from msgspec.structs import replace
 
 from pdpp_kernel.operators import Operator
 from pdpp_kernel.texts import Text, day_of_text

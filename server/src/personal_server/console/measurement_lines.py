@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import replace
 from datetime import UTC, date, timedelta
 from decimal import Decimal
 from zoneinfo import ZoneInfo
 
 import msgspec
+from msgspec.structs import replace
 
 from pdpp_kernel.aggregations import Metric
 from pdpp_kernel.declaration import Property

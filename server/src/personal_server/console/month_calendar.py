@@ -8,11 +8,11 @@ Source: docs/contract/resource-server.md 17 ("What a stream looks like").
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import date, timedelta
 from zoneinfo import ZoneInfo
 
 import msgspec
+from msgspec.structs import replace
 
 from pdpp_kernel.operators import Operator
 from pdpp_kernel.texts import Date, Text, local_moment, moment_of, start_of_day

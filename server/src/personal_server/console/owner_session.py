@@ -6,8 +6,8 @@ Source: docs/contract/authorization-server.md 0, 5.1, 10.3, 13.3.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
+from msgspec.structs import replace
 from starlette.responses import Response
 
 from pdpp_kernel.errors import PersonalServerError

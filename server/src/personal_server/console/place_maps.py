@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from itertools import groupby
 from math import floor, sqrt
 
 import msgspec
+from msgspec.structs import replace
 
 from pdpp_kernel.operators import Operator
 from pdpp_kernel.texts import Joined, Text, message, span_of_texts

@@ -9,7 +9,6 @@ from __future__ import annotations
 import time
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from decimal import Decimal
 from itertools import islice
@@ -17,6 +16,7 @@ from typing import cast
 from zoneinfo import ZoneInfo
 
 import msgspec
+from msgspec.structs import replace
 
 from pdpp_kernel.declaration import Property
 from pdpp_kernel.errors import QueryTimeout
@@ -70,8 +70,7 @@ class Facet(msgspec.Struct, frozen=True):
     counted: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class ViewFigures:
+class ViewFigures(msgspec.Struct, frozen=True):
     """The figures of one view.  Units: `until` on the monotonic clock, in seconds."""
 
     reads: AuthorityReads

@@ -8,13 +8,13 @@ Source: docs/contract/resource-server.md 17 ("What a stream looks like").
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from itertools import groupby
 from zoneinfo import ZoneInfo
 
 import msgspec
+from msgspec.structs import replace
 
 from pdpp_kernel.texts import (
     Date,
@@ -64,8 +64,7 @@ WORDS_CHARS = 140
 ASIDE_CHARS = 60
 
 
-@dataclass(frozen=True, slots=True)
-class ListedRecord:
+class ListedRecord(msgspec.Struct, frozen=True):
     """A record of an inbox: whom or where it is from, what it is called, its first words, its day.
 
     `times` is when of its day an event takes place.

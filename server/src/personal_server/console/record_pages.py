@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from typing import BinaryIO, cast
 from urllib.parse import quote
 
 import msgspec
+from msgspec.structs import replace
 from starlette.responses import Response
 
 from pdpp_kernel.errors import InvalidFilter, NotFound, QueryTimeout
@@ -105,8 +105,7 @@ AROUND_SHOWN = 10
 SANDBOX = "sandbox; default-src 'none'; frame-ancestors 'none'"
 
 
-@dataclass(frozen=True, slots=True)
-class RelatedRecords:
+class RelatedRecords(msgspec.Struct, frozen=True):
     """What a record belongs with; `rows` are the first of it, `None` if that takes too long."""
 
     words: Text

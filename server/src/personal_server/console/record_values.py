@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, cast
 from urllib.parse import quote, urlencode
 
 import msgspec
+from msgspec.structs import replace
 
 from pdpp_kernel.declaration import Property, Stream
 from pdpp_kernel.record import key_text
@@ -137,8 +137,7 @@ def table_columns(
     return columns
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(msgspec.Struct, frozen=True):
     """A record in a table: its page, what it is called, and its cells after the first.
 
     `text` is the beginning of what it says, where it is shown to be read.
@@ -192,8 +191,7 @@ def read_row(root: str, source: ReadableSource, key: str, data: Data, names: Seq
     return replace(row, text=said(texts[longest], READ_CHARS) + mark)
 
 
-@dataclass(frozen=True, slots=True)
-class RecordField:
+class RecordField(msgspec.Struct, frozen=True):
     """A field of a record; `more` is where the rest of a long text stands, `file` its bytes."""
 
     name: str

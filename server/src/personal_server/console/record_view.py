@@ -7,9 +7,11 @@ Source: docs/contract/authorization-server.md 13.5.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from enum import StrEnum
 from urllib.parse import quote, urlencode
+
+import msgspec
+from msgspec.structs import replace
 
 from pdpp_kernel.errors import InvalidRequest
 from pdpp_kernel.operators import RANGES, Operator, Takes
@@ -53,8 +55,7 @@ OPERATORS: Mapping[str, Text] = {
 """What stands between field and value of a condition, in the order in which a page offers it."""
 
 
-@dataclass(frozen=True, slots=True)
-class RecordsView:
+class RecordsView(msgspec.Struct, frozen=True):
     """What of a stream is looked at, as its link says it.
 
     Shapes: `since`, `until` are days; `root` is where the pages of its viewpoint begin.

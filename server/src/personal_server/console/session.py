@@ -9,7 +9,7 @@ from __future__ import annotations
 import hmac
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import BinaryIO, Literal, TypedDict
 from urllib.parse import urlsplit
 
@@ -17,6 +17,7 @@ from starlette.responses import Response
 
 from pdpp_kernel.errors import CsrfFailed, InvalidRequest, OwnerSessionRequired
 from pdpp_kernel.operators import LISTED_OPERATORS, Operator
+from pdpp_kernel.unprinted import Unprinted
 from personal_server.enforcement.filter_texts import FilterText
 from personal_server.granting.audit import Acting
 from personal_server.granting.owner_sessions import Browser, SignedIn
@@ -37,8 +38,7 @@ PLACE = re.compile(r"/~[A-Za-z0-9_-]{22}(?=/)")
 _COOKIE_CHARS = 21
 
 
-@dataclass(frozen=True, slots=True)
-class PageRequest:
+class PageRequest(Unprinted, frozen=True):
     """What a page may know.
 
     Shapes: `path` holds the parameters of the route, `query` the known ones; `known_browser` tells
@@ -56,15 +56,15 @@ class PageRequest:
     languages: str = ""
     filters: tuple[FilterText, ...] = ()
     form: forms.Form = ()
-    body: bytes = field(default=b"", repr=False)
-    spool: BinaryIO | None = field(default=None, repr=False)
+    body: bytes = b""
+    spool: BinaryIO | None = None
     content_type: str = ""
     session: SignedIn | None = None
-    cookie: str | None = field(default=None, repr=False)
-    entry_csrf: str | None = field(default=None, repr=False)
+    cookie: str | None = None
+    entry_csrf: str | None = None
     entry_next: str | None = None
-    known_browser: str | None = field(default=None, repr=False)
-    place: str = field(default="", repr=False)
+    known_browser: str | None = None
+    place: str = ""
 
     def owner(self) -> SignedIn:
         """The session of the owner.  Raises: OwnerSessionRequired."""

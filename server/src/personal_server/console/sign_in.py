@@ -7,10 +7,10 @@ own carries the form secret.  Source: docs/contract/authorization-server.md 13.
 from __future__ import annotations
 
 import secrets
-from dataclasses import replace
 from urllib.parse import quote, unquote
 
 import msgspec
+from msgspec.structs import replace
 from starlette.responses import Response
 
 from pdpp_kernel.errors import NotFound, SignInFailed

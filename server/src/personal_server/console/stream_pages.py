@@ -8,9 +8,9 @@ Source: docs/contract/authorization-server.md 13.5.
 from __future__ import annotations
 
 import time
-from dataclasses import replace
 
 import msgspec
+from msgspec.structs import replace
 from starlette.responses import Response
 
 from pdpp_kernel.errors import InvalidRequest

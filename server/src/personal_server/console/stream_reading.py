@@ -9,11 +9,11 @@ like").
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from datetime import UTC, date
 from zoneinfo import ZoneInfo
 
 import msgspec
+from msgspec.structs import replace
 
 from pdpp_kernel.texts import local_moment, moment_of
 from personal_server.console.list_figures import (

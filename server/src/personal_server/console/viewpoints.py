@@ -8,7 +8,6 @@ Source: docs/contract/authorization-server.md 13.5.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from urllib.parse import quote
 
 import msgspec
@@ -16,6 +15,7 @@ import msgspec
 from pdpp_kernel.errors import NotFound
 from pdpp_kernel.record import key_segment
 from pdpp_kernel.texts import Text, message
+from pdpp_kernel.unprinted import Unprinted
 from personal_server.console.session import PageRequest
 from personal_server.console.words import HELD_STATUSES, cut, declared_name, field_words
 from personal_server.domain.authority import ReadableSource, ReadAuthority
@@ -45,15 +45,14 @@ def records_path(root: str, connection_id: str, stream: str, key: str | None = N
     return path if key is None else f"{path}/{key_segment(key)}"
 
 
-@dataclass(frozen=True, slots=True)
-class Viewpoint:
+class Viewpoint(Unprinted, frozen=True):
     """Whose view it is: where its pages begin, what reads for them, and which app it is.
 
     Shapes: `app` is empty for the owner's own; `back` is the page of the grant or request;
         `nothing` says why nothing at all is given, if so.
     """
 
-    reads: AuthorityReads = field(repr=False)
+    reads: AuthorityReads
     root: str = OWN
     app: str = ""
     back: str = ""

@@ -7,7 +7,6 @@ map is ever asked of anybody.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from itertools import pairwise
@@ -24,8 +23,7 @@ Corner = tuple[float, float]
 """Degrees east and north."""
 
 
-@dataclass(frozen=True, slots=True)
-class MapFrame:
+class MapFrame(msgspec.Struct, frozen=True):
     """What of the world a map shows.  Units: degrees; `width` and `height` those of the drawing."""
 
     west: float

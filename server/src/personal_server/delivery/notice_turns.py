@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Protocol
 from zoneinfo import ZoneInfo
 
 import anyio
 import anyio.to_thread
 import msgspec
+from msgspec.structs import replace
 
 from pdpp_kernel.errors import StorageUnavailable
 from pdpp_kernel.texts import Text

@@ -29,16 +29,14 @@ class TokenKind(StrEnum):
     COLLECTOR = "collector"
 
 
-@dataclass(frozen=True, slots=True)
-class SourceId:
+class SourceId(msgspec.Struct, frozen=True):
     """The identity that grants name: kind and absolute URI, stable for ever."""
 
     kind: str
     id: str
 
 
-@dataclass(frozen=True, slots=True)
-class TimeConstraint:
+class TimeConstraint(msgspec.Struct, frozen=True):
     """Frozen time bound on the consent-time field: since inclusive, until exclusive, UTC ns.
 
     `since` and `until` keep the text of the grant for display.

@@ -6,8 +6,9 @@ Rule: the status table is data; a transition that it does not list does not exis
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
+
+import msgspec
 
 
 class ConnectionStatus(StrEnum):
@@ -33,8 +34,7 @@ TRANSITIONS: Mapping[tuple[str, ConnectionStatus], ConnectionStatus] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Connection:
+class Connection(msgspec.Struct, frozen=True):
     """One configured account of a source.  Times are UTC nanoseconds."""
 
     connection_id: str

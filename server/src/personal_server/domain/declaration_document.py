@@ -13,10 +13,10 @@ import hashlib
 import re
 import sys
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from typing import cast
 
 import orjson
+from msgspec.structs import replace
 
 from pdpp_kernel.aggregations import FIGURES_OF_FIELDS
 from pdpp_kernel.declaration import (

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-from dataclasses import dataclass
 from typing import Literal
 from urllib.parse import parse_qsl, unquote, urlsplit
 
@@ -40,8 +39,7 @@ class Disclosed(msgspec.Struct, frozen=True):
     keys: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class AskedDetail:
+class AskedDetail(msgspec.Struct, frozen=True):
     """What is kept beside a line: path and query as they were sent, and the keys handed out.
 
     Source: docs/decisions.md C36.
@@ -88,8 +86,7 @@ def _asked_name(parameter: str) -> str:
     return _NAMES.get(parameter, parameter)
 
 
-@dataclass(frozen=True, slots=True)
-class DisclosureEntry:
+class DisclosureEntry(msgspec.Struct, frozen=True):
     """One line of the disclosure log.  `at_ns` is UTC; `size_bytes` the bytes sent for it."""
 
     disclosure_id: str

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import date
 from functools import lru_cache
 from typing import Annotated
 
 import msgspec
+from msgspec.structs import replace
 
 from pdpp_kernel.errors import GrantInvalid
 from pdpp_kernel.values import DAY_NANOSECONDS, MAX_INTEGER, day_number, instant_ns
@@ -62,8 +62,7 @@ def is_limit_value(value: LimitValue) -> bool:
     return -MAX_INTEGER <= value <= MAX_INTEGER
 
 
-@dataclass(frozen=True, slots=True)
-class StreamGrant:
+class StreamGrant(msgspec.Struct, frozen=True):
     """One stream of a grant: on which connections, which fields, when, which records.
 
     Shapes: `only`: at most one limit a field; a record satisfies all of them.
@@ -85,8 +84,7 @@ class StreamGrant:
             raise GrantInvalid("A stream grant must name a stream, connections and fields.")
 
 
-@dataclass(frozen=True, slots=True)
-class Grant:
+class Grant(msgspec.Struct, frozen=True):
     """The artifact of core §7.  `expires_at` is RFC 3339 UTC or `None` for no end.
 
     Shapes: `client_display`, `retention`: JSON objects as agreed; `streams` is non-empty.
@@ -113,8 +111,7 @@ class Grant:
             raise GrantInvalid("A grant must name streams and an access mode.")
 
 
-@dataclass(frozen=True, slots=True)
-class MemberGrant:
+class MemberGrant(msgspec.Struct, frozen=True):
     """A grant as the token resolver hands it on (docs/contract/authorization-server.md 11.3).
 
     `grant` is `None` when the stored form cannot be read; then `status` is `grant_invalid`.
@@ -126,8 +123,7 @@ class MemberGrant:
     status: str
 
 
-@dataclass(frozen=True, slots=True)
-class Resolved:
+class Resolved(msgspec.Struct, frozen=True):
     """What a token has become when the authorization server is done with it.
 
     Source: docs/contract/authorization-server.md 11.3.  `grants`: one; several for a package; none

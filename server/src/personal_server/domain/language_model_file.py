@@ -18,10 +18,12 @@ import zlib
 from array import array
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from functools import partial
 from importlib.util import cache_from_source, find_spec
 from pathlib import Path
+
+import msgspec
+from msgspec.structs import replace
 
 from personal_server.domain.language_names import STEMLESS, STEMMERS
 
@@ -37,8 +39,7 @@ STEPS = 1 << 9
 _SUM, _LENGTHS = struct.Struct(">I"), struct.Struct(">10Q")
 
 
-@dataclass(frozen=True, slots=True)
-class KeptModel:
+class KeptModel(msgspec.Struct, frozen=True):
     """The model.
 
     Shapes: `codes` is the language of each column; states are numbered level by level of the trie,

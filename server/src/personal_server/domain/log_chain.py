@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import msgspec
 import orjson
@@ -17,8 +16,7 @@ GENESIS = bytes(32)
 """What the first link follows from."""
 
 
-@dataclass(frozen=True, slots=True)
-class LogHead:
+class LogHead(msgspec.Struct, frozen=True):
     """Where a log stood, or was cut: up to which line, and that line's link.
 
     A signature stands for all of it.

@@ -10,7 +10,6 @@ Source: docs/contract/authorization-server.md 13.8.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from enum import StrEnum
 from zoneinfo import ZoneInfo
 
@@ -45,8 +44,7 @@ class NoticeKind(StrEnum):
     CHANNEL = "channel_fails"
 
 
-@dataclass(frozen=True, slots=True)
-class NamedFact:
+class NamedFact(msgspec.Struct, frozen=True):
     """Something that stands: its id, how it is called, and since when, or until when."""
 
     about: str
@@ -83,8 +81,7 @@ class AccountFact(msgspec.Struct, frozen=True):
     imported_at_ns: int
 
 
-@dataclass(frozen=True, slots=True)
-class OwnerFacts:
+class OwnerFacts(msgspec.Struct, frozen=True):
     """What is looked at for notices; `channels` are those that failed several times in a row."""
 
     requests: Sequence[NamedFact] = ()
@@ -93,12 +90,11 @@ class OwnerFacts:
     channels: Sequence[NamedFact] = ()
     accounts: Sequence[AccountFact] = ()
     accesses: Sequence[AccessFact] = ()
-    backups: BackupFacts = field(default_factory=BackupFacts)
+    backups: BackupFacts = msgspec.field(default_factory=BackupFacts)
     records: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Cause:
+class Cause(msgspec.Struct, frozen=True):
     """Why the owner is told something; kind and `about` know it, `at_ns` is of what it names."""
 
     kind: NoticeKind
@@ -230,13 +226,12 @@ def has_passed(since_ns: int, wait_ns: int, now_ns: int) -> bool:
     return not since_ns <= now_ns < since_ns + wait_ns
 
 
-@dataclass(frozen=True, slots=True)
-class StandingNotice:
+class StandingNotice(msgspec.Struct, frozen=True):
     """A cause since it was noticed, and when each channel was told of it."""
 
     cause: Cause
     noticed_at_ns: int
-    told: Mapping[str, int] = field(default_factory=dict[str, int])
+    told: Mapping[str, int] = msgspec.field(default_factory=dict[str, int])
 
 
 class Notice(msgspec.Struct, frozen=True):

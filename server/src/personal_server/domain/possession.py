@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from pdpp_kernel.unprinted import Unprinted
+
 PROOF_ALGORITHMS = ("ES256", "Ed25519")
 """Curves only: the caller brings the key, and must not choose how long checking it takes."""
 
@@ -24,9 +26,8 @@ class SentProof:
     sending: object = field(default_factory=object, repr=False, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
-class PresentedToken:
+class PresentedToken(Unprinted, frozen=True):
     """An access token in an `Authorization` header; without a `proof` it came as a bearer."""
 
-    token: str = field(repr=False)
+    token: str
     proof: SentProof | None = None

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
-from operator import add, attrgetter
+from operator import add
 from urllib.parse import parse_qsl, urlsplit
 
 import msgspec
+from msgspec.structs import astuple
 
 from personal_server.domain.disclosure import DENIED, SERVED, DisclosureEntry
 from personal_server.domain.search_words import parse_words
@@ -23,8 +23,7 @@ UNKNOWN = frozenset({"not_found", "blob_not_found"})
 _QUERIES = frozenset({"q", "query"})
 
 
-@dataclass(frozen=True, slots=True)
-class ReadingCount:
+class ReadingCount(msgspec.Struct, frozen=True):
     """What was read in a span of time.
 
     Shapes: `empty_searches` found nothing, `new_words` were not searched for before,
@@ -40,10 +39,7 @@ class ReadingCount:
     unknown_keys: int = 0
 
     def __add__(self, other: ReadingCount) -> ReadingCount:
-        return ReadingCount(*map(add, _figures(self), _figures(other)))
-
-
-_figures = attrgetter(*(field.name for field in fields(ReadingCount)))
+        return ReadingCount(*map(add, astuple(self), astuple(other)))
 
 
 def held_id(entry: DisclosureEntry) -> str | None:

@@ -6,7 +6,6 @@ Units: `*_ns` are UTC nanoseconds since 1970.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -14,10 +13,10 @@ import msgspec
 
 from pdpp_kernel.declaration import Stream
 from pdpp_kernel.record import JsonObject
+from pdpp_kernel.unprinted import Unprinted
 
 
-@dataclass(frozen=True, slots=True)
-class StoredDeclaration:
+class StoredDeclaration(Unprinted, frozen=True):
     """One accepted revision of a source declaration; `raw` is its exact JSON text."""
 
     connector_key: str
@@ -25,13 +24,12 @@ class StoredDeclaration:
     source_id: str
     version: str
     digest: str
-    raw: bytes = field(repr=False)
+    raw: bytes
     registered_at_ns: int
     current: bool
 
 
-@dataclass(frozen=True, slots=True)
-class StoredStream:
+class StoredStream(msgspec.Struct, frozen=True):
     """A stream of a connection that holds, or held, records (declared today or not)."""
 
     connection_id: str
@@ -64,12 +62,11 @@ class Collection(msgspec.Struct, frozen=True):
     last_succeeded_at_ns: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class RecordWrite:
+class RecordWrite(Unprinted, frozen=True):
     """One accepted ingest line: `data` replaces the record, `None` deletes it."""
 
     key: str
-    data: JsonObject | None = field(repr=False)
+    data: JsonObject | None
     emitted_at_ns: int
 
 
@@ -113,8 +110,7 @@ class StreamState(msgspec.Struct, frozen=True):
     updated_at_ns: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class ThreadMark:
+class ThreadMark(msgspec.Struct, frozen=True):
     """A mark that a record of a thread left.  Units: `at` in seconds."""
 
     mark: str
@@ -141,17 +137,15 @@ class IncomingBlob(NamedTuple):
     blob_id: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class SealingKey:
+class SealingKey(Unprinted, frozen=True):
     """A server key that seals cursors; retired keys still open what they sealed."""
 
     key_id: int
-    secret: bytes = field(repr=False)
+    secret: bytes
     created_at_ns: int
 
 
-@dataclass(frozen=True, slots=True)
-class ClockNote:
+class ClockNote(msgspec.Struct, frozen=True):
     """What is known of the clock.
 
     Shapes: `seen_ns` is the newest instant that was trusted; after a jump `jumped_at_ns` is what
@@ -175,8 +169,7 @@ class StoreCounts(msgspec.Struct, frozen=True):
     blob_ids: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class BackupProof:
+class BackupProof(msgspec.Struct, frozen=True):
     """How the last try to restore a backup went.
 
     Shapes: `proven_at_ns` is of the last one that came back whole; `skipped` is why the last try
@@ -189,8 +182,7 @@ class BackupProof:
     skipped: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class BackupFailure:
+class BackupFailure(msgspec.Struct, frozen=True):
     """That scheduled backups fail; `why` and `next_step` are sentences for the owner."""
 
     since_ns: int
@@ -198,8 +190,7 @@ class BackupFailure:
     next_step: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class BackupSchedule:
+class BackupSchedule(msgspec.Struct, frozen=True):
     """What the running server backs up by itself.
 
     Shapes: `recipient` is whom they are sealed for.
@@ -220,13 +211,12 @@ class Rebuild(msgspec.Struct, frozen=True):
     records: int
 
 
-@dataclass(frozen=True, slots=True)
-class WaitingRecord:
+class WaitingRecord(Unprinted, frozen=True):
     """A record some of whose fields have no passages; `sum` tells whether it is still the same."""
 
     id: int
     sum: int | None
-    texts: Mapping[str, str] = field(repr=False)
+    texts: Mapping[str, str]
 
 
 class Unembedded(msgspec.Struct, frozen=True):

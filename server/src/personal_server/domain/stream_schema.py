@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import cast
 
 import jsonschema_rs
 import orjson
+from msgspec.structs import replace
 
 from pdpp_kernel.declaration import Property
 from pdpp_kernel.json_shapes import Members, pointer

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import groupby, pairwise
 from operator import itemgetter
+
+from msgspec.structs import replace
 
 from pdpp_kernel.criteria import Term, WordQuery
 from personal_server.domain.spaced_text import spaced

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
 from decimal import Decimal
+
+import msgspec
+from msgspec.structs import replace
 
 from pdpp_kernel.aggregations import FIGURES_OF_FIELDS, DeclaredGrouping, Granularity, Metric
 from pdpp_kernel.criteria import Condition, Grouping, WordQuery
@@ -40,8 +42,7 @@ _UNDECLARED = frozenset(each for each in Metric if not each.is_declared)
 Sources = tuple[ReadableSource, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Figure:
+class Figure(msgspec.Struct, frozen=True):
     """What is computed, for sources of one declaration: the part of a plan that fields decide."""
 
     metric: Metric

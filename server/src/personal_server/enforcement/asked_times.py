@@ -8,9 +8,10 @@ Source: docs/contract/resource-server.md 7.3, 7.9; docs/decisions.md C41.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import cache
 from importlib.resources import files
+
+from msgspec.structs import replace
 
 from pdpp_kernel.criteria import Condition, Order, WholeDays
 from pdpp_kernel.declaration import Property

@@ -7,8 +7,10 @@ Source: docs/contract/resource-server.md 11.2.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from pdpp_kernel.criteria import Condition, Term, WordQuery
 from pdpp_kernel.declaration import Stream
@@ -92,17 +94,17 @@ def _in_fields(term: Term, stream: Stream, granted: Sequence[str]) -> Term:
         return term
     first, *others = (_alternative(each, stream, granted) for each in term.alternatives)
     quoted = term.quoted or (first.quoted and not others)
-    return replace(first, others=tuple(others), said=term.said, quoted=quoted)
+    return dataclasses.replace(first, others=tuple(others), said=term.said, quoted=quoted)
 
 
 def _alternative(term: Term, stream: Stream, granted: Sequence[str]) -> Term:
-    words = replace(term, named=None, others=())
+    words = dataclasses.replace(term, named=None, others=())
     if term.named is None:
         return words
     names = _named(term.named.name, stream, granted)
     searched = tuple(name for name in stream.lexical_fields if name in names)
     sought = value_term(term.named)
-    return replace(sought, fields=searched, said=term.said) if searched else words
+    return dataclasses.replace(sought, fields=searched, said=term.said) if searched else words
 
 
 def _named(name: str, stream: Stream, granted: Sequence[str]) -> tuple[str, ...]:

@@ -7,9 +7,11 @@ cut where the read authority is made, so that schemas, errors and suggestions ha
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, cast
+
+from msgspec.structs import replace
 
 from pdpp_kernel.declaration import Aggregations, Stream
 from personal_server.domain.authority import ReadableSource
@@ -23,7 +25,9 @@ _SHOWN = ("name", "semantics", "primary_key", "cursor_field", "consent_time_fiel
 def granted_part(source: ReadableSource) -> ReadableSource:
     """The source as if its stream had no other fields, and no stream beside it."""
     declared = _stream(source.declared, frozenset(source.fields))
-    return replace(source, declared=declared, sibling_streams=frozenset({source.stream}))
+    return dataclasses.replace(
+        source, declared=declared, sibling_streams=frozenset({source.stream})
+    )
 
 
 def _stream(stream: Stream, granted: Collection[str]) -> Stream:

@@ -7,12 +7,12 @@ plan is already *comparable* (`domain.values.comparable`), so no store parses an
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 import msgspec
 
 from pdpp_kernel.aggregations import Metric
 from pdpp_kernel.criteria import Condition, Grouping, GroupOrder, Order, WordQuery
+from pdpp_kernel.unprinted import Unprinted
 from pdpp_kernel.values import ValueKind
 from personal_server.enforcement.named_fields import conditions_in, words_in
 from personal_server.enforcement.queries import DEFAULT_LIMIT
@@ -22,8 +22,7 @@ from personal_server.enforcement.scopes import Scope, TimedScope
 BY_KEY = Order(None, None, False)
 
 
-@dataclass(frozen=True, slots=True)
-class RecordsPlan:
+class RecordsPlan(msgspec.Struct, frozen=True):
     """A list of records over all scopes together: a page of it, its count, its span.
 
     A page holds the next `limit` rows after `after` in `order`.  What is counted, in a span too,
@@ -40,8 +39,7 @@ class RecordsPlan:
     most: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class TimelinePlan:
+class TimelinePlan(msgspec.Struct, frozen=True):
     """A page of the records of all scopes that have a time, by (instant, key, connection, stream).
 
     A day counts as its start (UTC).  All orders have the same direction.  With `words` only of
@@ -95,8 +93,7 @@ class NeighboursPlan(msgspec.Struct, frozen=True):
     position: Position
 
 
-@dataclass(frozen=True, slots=True)
-class BesidePlan:
+class BesidePlan(msgspec.Struct, frozen=True):
     """Which visible rows stand right before and right after those with `keys`.
 
     Of rows with the same value of `shared`, ascending by `ordered` and key; what has no value of
@@ -125,8 +122,7 @@ class FieldWindowPlan(msgspec.Struct, frozen=True):
     before_chars: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class AggregatePlan:
+class AggregatePlan(msgspec.Struct, frozen=True):
     """A metric over the visible records of all scopes that hold all words, exact.
 
     At most two groupings, one of them of time; `sort` `None`: the order that
@@ -158,8 +154,7 @@ class AggregatePlan:
 NEAREST_RECORDS = 200
 
 
-@dataclass(frozen=True, slots=True)
-class MeaningPlan:
+class MeaningPlan(Unprinted, frozen=True):
     """The `most` visible records whose passages mean what is nearest to a vector.
 
     Passages are of granted semantic fields; `model` made the vector, and those of another are not
@@ -167,9 +162,9 @@ class MeaningPlan:
     """
 
     scopes: tuple[Scope, ...]
-    vector: bytes = field(repr=False)
+    vector: bytes
     model: str
-    conditions: Mapping[tuple[str, str], tuple[Condition, ...]] = field(
+    conditions: Mapping[tuple[str, str], tuple[Condition, ...]] = msgspec.field(
         default_factory=dict[tuple[str, str], tuple[Condition, ...]]
     )
     most: int = NEAREST_RECORDS
@@ -184,8 +179,7 @@ CANDIDATE_WINDOW = 2_000
 FREQUENCY_LIMIT = 10_000
 
 
-@dataclass(frozen=True, slots=True)
-class SearchPlan:
+class SearchPlan(msgspec.Struct, frozen=True):
     """All terms must match within one record, and no excluded one, in any granted lexical field.
 
     What they mean in a scope is `words_in`; `conditions` are those of a connection and stream.
@@ -206,7 +200,7 @@ class SearchPlan:
 
     scopes: tuple[Scope, ...]
     words: WordQuery
-    conditions: Mapping[tuple[str, str], tuple[Condition, ...]] = field(
+    conditions: Mapping[tuple[str, str], tuple[Condition, ...]] = msgspec.field(
         default_factory=dict[tuple[str, str], tuple[Condition, ...]]
     )
     window: int = CANDIDATE_WINDOW
@@ -224,8 +218,7 @@ class SearchPlan:
         return (*asked, *conditions_in(self.words, scope.stream, scope.fields))
 
 
-@dataclass(frozen=True, slots=True)
-class ChangesPlan:
+class ChangesPlan(msgspec.Struct, frozen=True):
     """Relevant changes in (`since`, `horizon`], after `after`, in order of their number.
 
     `since` `None` is `beginning`: all visible records, no tombstones.  A change is relevant if it

@@ -6,7 +6,6 @@ text until `authorize` has met them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 
 import msgspec
@@ -27,16 +26,14 @@ MAX_MATCH_CHARS = 256
 MAX_CONTEXT_CHARS = 8_192
 
 
-@dataclass(frozen=True, slots=True)
-class Selectors:
+class Selectors(msgspec.Struct, frozen=True):
     """Which connections a read is narrowed to.  Source: docs/contract/resource-server.md 2.5."""
 
     connection_id: str | None = None
     connector_id: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class FieldSelection:
+class FieldSelection(msgspec.Struct, frozen=True):
     """`fields` or `view`: what of `data` is shown.  Both empty: all granted fields."""
 
     fields: tuple[str, ...] = ()
@@ -50,8 +47,7 @@ class Expand(msgspec.Struct, frozen=True):
     limits: tuple[tuple[str, int], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class PageSize:
+class PageSize(msgspec.Struct, frozen=True):
     """What a caller has room for; `None` where it said nothing.
 
     Units: `chars` of all items of a page; `member_chars` is the most that one member of `data`
@@ -107,8 +103,7 @@ class RecordsQuery(msgspec.Struct, frozen=True):
     time_zone: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class TimelineQuery:
+class TimelineQuery(msgspec.Struct, frozen=True):
     """A page of all streams in the order of time.  Source: docs/contract/resource-server.md 7.9."""
 
     selectors: Selectors = Selectors()
@@ -121,8 +116,7 @@ class TimelineQuery:
     time_zone: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ChangesQuery:
+class ChangesQuery(msgspec.Struct, frozen=True):
     """A change feed.  Source: docs/contract/resource-server.md 8."""
 
     stream: str
@@ -164,8 +158,7 @@ class FieldWindowQuery(msgspec.Struct, frozen=True):
     after_chars: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class AggregateQuery:
+class AggregateQuery(msgspec.Struct, frozen=True):
     """An aggregate.  Source: docs/contract/resource-server.md 10."""
 
     stream: str
@@ -194,8 +187,7 @@ class SearchMode(StrEnum):
     HYBRID = "hybrid"
 
 
-@dataclass(frozen=True, slots=True)
-class SearchQuery:
+class SearchQuery(msgspec.Struct, frozen=True):
     """A search; `exact`: never relaxed.  Source: docs/contract/resource-server.md 11.1."""
 
     text: str

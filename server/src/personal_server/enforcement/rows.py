@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 from enum import StrEnum
 from typing import NamedTuple
@@ -38,8 +37,7 @@ class PlacedRow(NamedTuple):
     position: Position
 
 
-@dataclass(frozen=True, slots=True)
-class RowPage:
+class RowPage(msgspec.Struct, frozen=True):
     """Rows in order; `more` says whether others follow.
 
     `end` is where the page ended, if that is not its last row, since damaged ones are left out.
@@ -106,8 +104,7 @@ class FieldWindow(msgspec.Struct, frozen=True):
     match_end_chars: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Group:
+class Group(msgspec.Struct, frozen=True):
     """One group: `keys` has one for each grouping, `labels` as many, `None` where there is none.
 
     A key is the stored scalar, the bucket's start (UTC ns) for time groups, the hour (0 to 23) or
@@ -123,8 +120,7 @@ class Group:
     value_count: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Aggregation:
+class Aggregation(msgspec.Struct, frozen=True):
     """Groups are the returned ones, in wire order; the other members cover all records."""
 
     record_count: int
@@ -177,8 +173,7 @@ class Nearest(msgspec.Struct, frozen=True):
     lost: frozenset[tuple[str, str]] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
-class Matches:
+class Matches(msgspec.Struct, frozen=True):
     """The candidates of all scopes in no particular order, and what is known of the rest.
 
     `truncated` names the (connection, stream) pairs with more than `window` matches, `lost` those
@@ -200,8 +195,7 @@ class Change(msgspec.Struct, frozen=True):
     item: StoredRecord | TombstoneRow
 
 
-@dataclass(frozen=True, slots=True)
-class Feed:
+class Feed(msgspec.Struct, frozen=True):
     """Items in order; `more` says whether others follow up to the horizon.
 
     `end` is the number that was reached, where many records that do not satisfy the conditions

@@ -5,17 +5,15 @@ Rule: a scope holds no grant, token or client; what it may not see is not in it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
 import msgspec
+from msgspec.structs import replace
 
 from pdpp_kernel.criteria import Condition, Order
 from pdpp_kernel.declaration import Stream
 from personal_server.domain.authority import ReadableSource, TimeConstraint
 
 
-@dataclass(frozen=True, slots=True)
-class Scope:
+class Scope(msgspec.Struct, frozen=True):
     """One source as a backend sees it: whose records exist for this request.
 
     `fields` are the granted ones, for what is computed *from* fields (changes, search, dates of

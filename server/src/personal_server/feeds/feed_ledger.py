@@ -8,7 +8,7 @@ Source: docs/contract/feeds.md 5 and 7.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 
 import msgspec
@@ -35,8 +35,7 @@ class ItemState(StrEnum):
     GONE = "gone"
 
 
-@dataclass(frozen=True, slots=True)
-class LookTerms:
+class LookTerms(msgspec.Struct, frozen=True):
     """By what a look is judged.
 
     Shapes: `retries` has rejected items tried again; `reader` is the version that would read.

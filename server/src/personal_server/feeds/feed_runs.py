@@ -5,14 +5,15 @@ Source: docs/contract/feeds.md 5 and 6.
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import shutil
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
 import msgspec
+from msgspec.structs import replace
 
 from pdpp_kernel.refused_writes import DISK_FULL, REASON_OF_ERRNO
 from pdpp_kernel.system.open_files import is_being_written
@@ -61,8 +62,7 @@ class FeedImporter(Protocol):
         ...
 
 
-@dataclass(slots=True)
-class RunResult:
+class RunResult(msgspec.Struct):
     """What a run did.
 
     Shapes: `code` is why it failed, `needs_owner` whether it does not pass by itself; `is_fetched`
@@ -87,7 +87,7 @@ class RunResult:
     code: str | None = None
     needs_owner: bool = False
     reached_ns: int | None = None
-    connection_ids: set[str] = field(default_factory=set[str])
+    connection_ids: set[str] = msgspec.field(default_factory=set[str])
 
 
 class FolderRuns(msgspec.Struct, frozen=True):
@@ -178,7 +178,9 @@ class FolderRuns(msgspec.Struct, frozen=True):
             # what was refused and is another now was refused as it was for a moment
             taken = [e for e in taken if not found.codes.get(e.name) or marks.get(e.name) == e.mark]
         lines = [
-            replace(line_after(each, found.codes.get(each.name), terms), record_keys=names)
+            dataclasses.replace(
+                line_after(each, found.codes.get(each.name), terms), record_keys=names
+            )
             for each in taken
         ]
         self.store.keep_feed_items(feed.feed_id, lines)

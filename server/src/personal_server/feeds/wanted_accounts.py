@@ -6,16 +6,15 @@ Source: docs/contract/feeds.md 8.1.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
 from typing import Protocol
 
 import msgspec
 
+from pdpp_kernel.unprinted import Unprinted
 from personal_server.storage.feed_rows import FeedRow
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WantedAccount:
+class WantedAccount(Unprinted, frozen=True, kw_only=True):
     """An account with its password, as typed: what is empty, its provider tells.
 
     Shapes: `kinds` are those of feeds (`mailbox`, `caldav`, `carddav`); `provider` is an id of
@@ -25,7 +24,7 @@ class WantedAccount:
     """
 
     address: str
-    password: str = field(repr=False)
+    password: str
     kinds: frozenset[str]
     provider: str = ""
     host: str = ""

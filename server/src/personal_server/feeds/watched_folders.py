@@ -10,7 +10,6 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
@@ -54,8 +53,7 @@ class FolderTrouble(Exception):
         self.needs_owner = needs_owner
 
 
-@dataclass(frozen=True, slots=True)
-class SeenItem:
+class SeenItem(msgspec.Struct, frozen=True):
     """An item as it lies there.
 
     Units: `newest_ns` is the newest of its times, by the clock of the place.

@@ -6,16 +6,13 @@ Source: docs/contract/authorization-server.md 16.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import msgspec
 
 from personal_server.storage.authorization_rows import AuditRow
 from personal_server.storage.ports.authorization_store import AuthorizationWriter
 
 
-@dataclass(frozen=True, slots=True)
-class Acting:
+class Acting(msgspec.Struct, frozen=True):
     """Who acts: `owner`, `client`, `server`, `local_cli` or `introspection_client`, and whence.
 
     `user` is the operating-system user of a local command.

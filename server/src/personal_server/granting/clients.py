@@ -6,9 +6,8 @@ Source: docs/contract/authorization-server.md 3.2, 10.5.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 from pdpp_kernel.errors import InvalidState, RateLimitExceeded
+from pdpp_kernel.unprinted import Unprinted
 from pdpp_kernel.values import DAY_NANOSECONDS, NANOSECONDS
 from personal_server.consent.client_registration import (
     CHECK,
@@ -43,12 +42,11 @@ UNUSED_NS = 7 * DAY_NANOSECONDS
 ENDED_NS = 90 * DAY_NANOSECONDS
 
 
-@dataclass(frozen=True, slots=True)
-class IntrospectionCredentials:
+class IntrospectionCredentials(Unprinted, frozen=True):
     """What the operator copies to the other server, now or never."""
 
     caller_id: str
-    secret: str = field(repr=False)
+    secret: str
 
 
 def register_client(

@@ -7,11 +7,11 @@ Source: docs/contract/authorization-server.md 9.1, 9.3; RFC 6749 10.5.
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import hmac
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+
+from msgspec.structs import replace
 
 from pdpp_kernel.oauth_errors import (
     AccessDenied,
@@ -22,6 +22,7 @@ from pdpp_kernel.oauth_errors import (
     OAuthRefusal,
     SlowDown,
 )
+from pdpp_kernel.unprinted import Unprinted
 from pdpp_kernel.values import NANOSECONDS
 from personal_server.consent.credentials import RandomBytes, base64url, secret_hash
 from personal_server.consent.selections import CONTINUOUS, SINGLE_USE
@@ -46,8 +47,7 @@ from personal_server.storage.ports.authorization_store import (
 SLOW_DOWN_SECONDS = 5
 
 
-@dataclass(frozen=True, slots=True)
-class Redemption:
+class Redemption(Unprinted, frozen=True):
     """A client with a code.  `auth_method` is how the client proved itself just now.
 
     `resource` is the canonical one asked for, `None` if the client named none; `jkt` the key that
@@ -55,11 +55,11 @@ class Redemption:
     """
 
     client_id: str
-    code: str = field(repr=False)
+    code: str
     auth_method: str
     resource: str | None = None
     redirect_uri: str | None = None
-    verifier: str = field(repr=False, default="")
+    verifier: str = ""
     jkt: str | None = None
 
 
@@ -181,7 +181,7 @@ class Redeeming:
             ClientRow.client_id.equals(entitled.client_id),
         )
         audit(writer, "token.issued", acting, now_ns, _subject(issued, entitled.client_id))
-        return dataclasses.replace(issued, grant_ids=grant_ids, details=details_of(rows))
+        return replace(issued, grant_ids=grant_ids, details=details_of(rows))
 
 
 def consume(

@@ -7,7 +7,7 @@ Source: docs/contract/resource-server.md 3, 13; docs/contract/authorization-serv
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 from pdpp_kernel.errors import NotFound
 from pdpp_kernel.values import MAX_INTEGER
@@ -28,8 +28,7 @@ COLLECTOR = TokenKind.COLLECTOR.value
 SCOPE = "pdpp:collect"
 
 
-@dataclass(frozen=True, slots=True)
-class CollectorToken:
+class CollectorToken(msgspec.Struct, frozen=True):
     """A collector's access, without its secret."""
 
     reference: str

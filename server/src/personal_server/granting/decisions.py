@@ -7,8 +7,9 @@ Source: docs/contract/authorization-server.md 6; docs/decisions.md C16.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import msgspec
 
@@ -23,6 +24,7 @@ from pdpp_kernel.oauth_errors import (
     ReviewChanged,
     ReviewStale,
 )
+from pdpp_kernel.unprinted import Unprinted
 from pdpp_kernel.values import NANOSECONDS
 from personal_server.consent.choices import Choices
 from personal_server.consent.credentials import (
@@ -89,15 +91,14 @@ class GrantIds(msgspec.Struct, frozen=True):
         return tuple(render_details(grant) for grant in self.grants)
 
 
-@dataclass(frozen=True, slots=True)
-class Decided:
+class Decided(Unprinted, frozen=True):
     """How a decision goes back: by redirect (code flow), or to a device that polls.
 
     `held_id` is what a change of the owner's came to: the successor, or what it was.
     """
 
     flow: str
-    redirect_to: str | None = field(repr=False, default=None)
+    redirect_to: str | None = None
     held_id: str | None = None
 
 
@@ -261,7 +262,7 @@ class Granting:
         row = _selecting(self._pending(writer, request_id, now_ns))
         if row.opened_at_ns is not None:
             return row
-        opened = replace(row, opened_at_ns=now_ns)
+        opened = dataclasses.replace(row, opened_at_ns=now_ns)
         to = [RequestRow.opened_at_ns.to(now_ns)]
         if row.picker:
             catalog = self._catalogs()
@@ -493,7 +494,7 @@ def _package(
     )
     if before is not None:
         lineage = before.lineage or before.id
-        row = replace(row, replaces=before.id, lineage=lineage, name=before.name)
+        row = dataclasses.replace(row, replaces=before.id, lineage=lineage, name=before.name)
     writer.insert(row)
     for position, grant in enumerate(grants):
         writer.insert(

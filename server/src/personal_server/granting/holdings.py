@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 import msgspec
 
@@ -43,8 +42,7 @@ class HeldGrant(msgspec.Struct, frozen=True):
         return _STATUS[self.standing]
 
 
-@dataclass(frozen=True, slots=True)
-class Holding:
+class Holding(msgspec.Struct, frozen=True):
     """A grant or package of a client.  `kind` is `client` or `mcp_package` like its token's.
 
     Shapes: `name` is what its owner calls it; `replaces` the one that it succeeds; `is_collected`

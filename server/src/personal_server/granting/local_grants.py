@@ -7,9 +7,10 @@ Source: docs/contract/authorization-server.md 15.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+
+import msgspec
+from msgspec.structs import replace
 
 from pdpp_kernel.errors import AmbiguousConnection, OwnerSessionRequired
 from pdpp_kernel.oauth_errors import (
@@ -50,8 +51,7 @@ from personal_server.storage.ports.authorization_store import (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class LocalRequest:
+class LocalRequest(msgspec.Struct, frozen=True):
     """What the owner asks for on the command line.
 
     Shapes: `selections` from `parse_selections`; `choices` `None` for all that was asked, with
@@ -66,8 +66,7 @@ class LocalRequest:
     ai_training: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class LocalChange:
+class LocalChange(msgspec.Struct, frozen=True):
     """What is to be left of a grant or package."""
 
     held_id: str
@@ -143,7 +142,7 @@ class LocalGranting:
             issued = mint(writer, entitled, self._random_bytes, now_ns)
             subject = Subject(client.client_id, ids.grant_id, ids.package_id)
             audit(writer, "token.issued", acting, now_ns, subject)
-        return dataclasses.replace(issued, grant_ids=grant_ids, details=ids.details)
+        return replace(issued, grant_ids=grant_ids, details=ids.details)
 
     def review_change(self, change: LocalChange) -> Review:
         """What would be left of an access, to be shown before it is changed.
@@ -214,7 +213,7 @@ class LocalGranting:
         for offer in first.offers:  # nobody is here to see that a part was left out
             if isinstance(offer, Ungrantable):
                 raise _ungrantable(offer, len(first.offers))
-        choices = dataclasses.replace(
+        choices = replace(
             all_choices(first.offers),
             mode=ask.mode,
             expiry=ask.expiry,

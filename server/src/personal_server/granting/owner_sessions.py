@@ -13,9 +13,9 @@ import hmac
 import logging
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Final
 
+import msgspec
 from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
 
@@ -25,6 +25,7 @@ from pdpp_kernel.errors import (
     SignInLinkInvalid,
     StorageReadOnly,
 )
+from pdpp_kernel.unprinted import Unprinted
 from pdpp_kernel.values import NANOSECONDS
 from personal_server.consent.credentials import (
     OWNER_LINK,
@@ -58,20 +59,18 @@ Clock = Callable[[], int]
 _log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class Browser:
+class Browser(msgspec.Struct, frozen=True):
     """From where a browser comes, as far as it says."""
 
     address: str | None = None
     user_agent: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class SignedIn:
+class SignedIn(Unprinted, frozen=True):
     """A live session.  `reference` names it on pages and opens nothing."""
 
-    session_hash: bytes = field(repr=False)
-    csrf: str = field(repr=False)
+    session_hash: bytes
+    csrf: str
     created_at_ns: int
     last_seen_at_ns: int
     signed_in_at_ns: int
@@ -93,15 +92,14 @@ class SignedIn:
         return now_ns - self.signed_in_at_ns <= seconds * NANOSECONDS
 
 
-@dataclass(frozen=True, slots=True)
-class OwnerSignIn:
+class OwnerSignIn(msgspec.Struct, frozen=True, eq=False):
     """Opens and ends owner sessions.  `clock` gives UTC nanoseconds."""
 
     store: AuthorizationStore
     clock: Clock
     random_bytes: RandomBytes
-    hasher: PasswordHasher = field(default_factory=PasswordHasher)
-    _hashing: threading.Lock = field(default_factory=threading.Lock, compare=False)
+    hasher: PasswordHasher = msgspec.field(default_factory=PasswordHasher)
+    _hashing: threading.Lock = msgspec.field(default_factory=threading.Lock)
 
     def make_link(self) -> str:
         """A fresh link secret, good once and for ten minutes."""

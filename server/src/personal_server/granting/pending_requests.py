@@ -7,7 +7,7 @@ the store knows the last three by hash only.  Source: docs/contract/authorizatio
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import msgspec
 
@@ -18,6 +18,7 @@ from pdpp_kernel.oauth_errors import (
     InvalidUserCode,
     RequestClosed,
 )
+from pdpp_kernel.unprinted import Unprinted
 from pdpp_kernel.values import NANOSECONDS
 from personal_server.consent.authorization_requests import SCOPE_OWNER, CodeRequest, RequestedAccess
 from personal_server.consent.credentials import (
@@ -58,12 +59,11 @@ class Asking(msgspec.Struct, frozen=True):
     auth_method: str = "none"
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceCodes:
+class DeviceCodes(Unprinted, frozen=True):
     """What a device is told.  Secrets in clear."""
 
-    device_code: str = field(repr=False)
-    user_code: str = field(repr=False)
+    device_code: str
+    user_code: str
     expires_in_seconds: int
     interval_seconds: int
 

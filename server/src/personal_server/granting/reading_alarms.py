@@ -8,10 +8,11 @@ Source: docs/contract/resource-server.md 14.5.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Literal
 
 import msgspec
+from msgspec.structs import asdict
 
 from pdpp_kernel.values import DAY_NANOSECONDS, NANOSECONDS
 from personal_server.consent.credentials import ALARM, new_id
@@ -253,7 +254,7 @@ def _add(
 
 
 def _count(row: ReadingSpanRow) -> ReadingCount:
-    return ReadingCount(*(getattr(row, member.name) for member in fields(ReadingCount)))
+    return ReadingCount(*(getattr(row, name) for name in ReadingCount.__struct_fields__))
 
 
 def count_of(rows: Iterable[ReadingSpanRow]) -> ReadingCount:

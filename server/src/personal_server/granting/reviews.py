@@ -8,9 +8,9 @@ Source: docs/contract/authorization-server.md 4.3, 6.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 import msgspec
+from msgspec.structs import replace
 
 from pdpp_kernel.oauth_errors import InvalidAuthorizationDetails, NotANarrowing
 from personal_server.consent.choices import Choices, EntryChoice, StreamChoice

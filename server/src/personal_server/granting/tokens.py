@@ -8,14 +8,14 @@ Source: docs/contract/authorization-server.md 5.4, 9, 10.1; docs/decisions.md C1
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from ipaddress import ip_address, ip_network
 
 import msgspec
+from msgspec.structs import replace
 
 from pdpp_kernel.oauth_errors import InvalidClient, InvalidGrantCode, InvalidTarget, OAuthRefusal
+from pdpp_kernel.unprinted import Unprinted
 from pdpp_kernel.values import DAY_NANOSECONDS, NANOSECONDS
 from personal_server.consent import lifecycle
 from personal_server.consent.authorization_requests import SCOPE_OFFLINE
@@ -84,15 +84,14 @@ class Entitlement(msgspec.Struct, frozen=True):
     jkt: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Issued:
+class Issued(Unprinted, frozen=True):
     """A token answer, with secrets in clear.  Goes to its client once, and never to a log.
 
     Shapes: `details` are `authorization_details` in the order of `grant_ids`.
     """
 
-    access_token: str = field(repr=False)
-    refresh_token: str | None = field(repr=False)
+    access_token: str
+    refresh_token: str | None
     expires_in_seconds: int
     expires_at_ns: int
     kind: str
@@ -106,22 +105,20 @@ class Issued:
     details: tuple[dict[str, object], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class TokenPair:
+class TokenPair(Unprinted, frozen=True):
     """An access token with its refresh token, in clear; for single use there is none."""
 
-    access_token: str = field(repr=False)
-    refresh_token: str | None = field(repr=False, default=None)
+    access_token: str
+    refresh_token: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Refresh:
+class Refresh(Unprinted, frozen=True):
     """A client with a refresh token; `auth_method` is how it proved itself just now, `jkt` the key
     that it proved to hold.
     """
 
     client_id: str
-    refresh_token: str = field(repr=False)
+    refresh_token: str
     auth_method: str
     resource: str | None = None
     jkt: str | None = None
@@ -275,7 +272,7 @@ class Rotating:
         )
         event = "refresh.repeated" if again else "refresh.rotated"
         audit(writer, event, acting, now_ns, subject, generation=row.generation + 1)
-        return dataclasses.replace(
+        return replace(
             issued, grant_ids=tuple(row.grant_id for row in rows), details=details_of(rows)
         )
 

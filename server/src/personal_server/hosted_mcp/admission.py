@@ -3,16 +3,16 @@
 Source: docs/contract/mcp-adapter.md 2.2; docs/contract/authorization-server.md 10.1, 12.
 """
 
-from dataclasses import dataclass
 from typing import Protocol
+
+import msgspec
 
 from personal_server.domain.possession import PresentedToken
 
 CLIENT_KINDS = frozenset({"client", "mcp_package"})
 
 
-@dataclass(frozen=True, slots=True)
-class Admitted:
+class Admitted(msgspec.Struct, frozen=True):
     """A good token, whatever its kind; kind and resource are judged here.
 
     Shapes: reaches_mcp says whether the token's resource covers `/mcp`; state is what was found out
@@ -47,8 +47,7 @@ class Admission(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class HostedCredential:
+class HostedCredential(msgspec.Struct, frozen=True):
     """What a port of one hosted call is opened with.
 
     Shapes: origin is the origin of the request; request_id is the one its reads are numbered under;

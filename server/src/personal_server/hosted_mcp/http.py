@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import anyio
 import msgspec
+from msgspec.structs import replace
 from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -36,8 +35,7 @@ CallerOf = Callable[[HostedCredential, str | None], ClientRequest]
 SDK_MODULE = "personal_server.hosted_mcp.sdk_sessions"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SessionsDeclaration:
+class SessionsDeclaration(msgspec.Struct, frozen=True, kw_only=True):
     """What the SDK's servers are built of, one for each origin.
 
     Shapes: without `bell` nobody can listen; without `offer` it is that of this adapter.

@@ -7,11 +7,11 @@ Source: docs/contract/mcp-adapter.md 2.2, 11.1, 15.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from itertools import count
 
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
+from msgspec.structs import replace
 from starlette.requests import Request
 
 from pdpp_mcp_server.listeners import SUBSCRIPTION, Listening, OfferedSubscriptions, OpenPort

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import cast
 
 import msgspec
+from msgspec.structs import replace
 
 from pdpp_kernel.errors import CursorExpired, InvalidCursor, PersonalServerError
 from pdpp_kernel.record import StoredRecord

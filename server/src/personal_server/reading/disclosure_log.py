@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 import msgspec
@@ -42,8 +41,7 @@ class DisclosureLog(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class ServedCall:
+class ServedCall(msgspec.Struct, frozen=True):
     """The facts of a request that an entry names.
 
     Shapes: `tool` is the `PDPP-Tool` header as sent, `asked` path and query as sent.

@@ -16,12 +16,12 @@ import zipfile
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import chain
 from typing import IO, Any, BinaryIO, Literal
 
 import msgspec
 import orjson
+from msgspec.structs import replace
 
 from pdpp_kernel.errors import DamagedRecord
 from pdpp_kernel.persons import NO_CORRECTIONS, Corrections

@@ -7,10 +7,12 @@ Source: docs/contract/resource-server.md 11.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from hashlib import sha256
 from itertools import islice
 from typing import cast
+
+import msgspec
+from msgspec.structs import replace
 
 from pdpp_kernel.criteria import Term, WordQuery
 from pdpp_kernel.errors import QueryTimeout
@@ -78,8 +80,7 @@ RANKING_SHARE = 2 / 3
 MOST_CHANGES = 1_000
 
 
-@dataclass(frozen=True, slots=True)
-class FoundHits:
+class FoundHits(msgspec.Struct, frozen=True):
     """All hits in their order, and what was asked to find them."""
 
     hits: Sequence[RankedHit]

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from pdpp_kernel.record import JsonObject, RecordPlace
 from pdpp_kernel.values import event_instant_ns

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from typing import cast
 
 import msgspec
+from msgspec.structs import replace
 
 from pdpp_kernel.person_fields import (
     Identity,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+
+import msgspec
 
 from personal_server.domain.cursor import Sealer
 from personal_server.reading.capture_times import CaptureTimes
@@ -27,8 +28,7 @@ PlantedRecords = Callable[[], frozenset[tuple[str, str, str]]]
 """(connection_id, stream, key) of the records that the owner planted and that are not theirs."""
 
 
-@dataclass(frozen=True, slots=True)
-class ReadPorts:
+class ReadPorts(msgspec.Struct, frozen=True):
     """Store, sealer, clock (UTC ns), randomness, what is kept between reads, planted records.
 
     `sign_export` signs what the owner exports;
@@ -39,9 +39,9 @@ class ReadPorts:
     sealer: Sealer
     clock: Callable[[], int]
     random_bytes: Callable[[int], bytes]
-    capture_times: CaptureTimes = field(default_factory=CaptureTimes)
-    rankings: Rankings = field(default_factory=Rankings)
-    recent: RecentSearches[object] = field(default_factory=RecentSearches[object])
+    capture_times: CaptureTimes = msgspec.field(default_factory=CaptureTimes)
+    rankings: Rankings = msgspec.field(default_factory=Rankings)
+    recent: RecentSearches[object] = msgspec.field(default_factory=RecentSearches[object])
     planted: PlantedRecords = frozenset
     time_zone: Callable[[], str] = lambda: "UTC"
     embedder: QueryEmbedder | None = None

@@ -12,13 +12,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
 from typing import Final, cast
 
 import msgspec
+from msgspec.structs import replace
 
 from pdpp_kernel.declaration import Stream
 from pdpp_kernel.errors import QueryTimeout
+from pdpp_kernel.unprinted import Unprinted
 from personal_server.domain.authority import ReadableSource, ReadAuthority
 from personal_server.domain.envelope import ReadResult
 from personal_server.domain.grant import LimitValue, Resolved, is_limit_value
@@ -42,8 +43,7 @@ StreamKey = tuple[str, str]
 """(connection_id, stream)"""
 
 
-@dataclass(frozen=True, slots=True)
-class Evidence:
+class Evidence(Unprinted, frozen=True):
     """What approving would let the app read of one stream of one account.
 
     Shapes: `earliest` and `latest` are stored values of the consent-time field; `samples` hold
@@ -56,7 +56,7 @@ class Evidence:
     earliest: str | None = None
     latest: str | None = None
     synced_at_ns: int | None = None
-    samples: tuple[Mapping[str, object], ...] = field(default=(), repr=False)
+    samples: tuple[Mapping[str, object], ...] = ()
 
 
 class HeldValue(msgspec.Struct, frozen=True):
@@ -69,16 +69,15 @@ class HeldValue(msgspec.Struct, frozen=True):
 FieldValues = Mapping[str, tuple[HeldValue, ...]]
 
 
-@dataclass(frozen=True, slots=True)
-class EvidenceReader:
+class EvidenceReader(Unprinted, frozen=True):
     """Reads evidence from the store.  `monotonic` gives seconds."""
 
     ports: ReadPorts
     declarations: KnownDeclarations
     monotonic: Callable[[], float] = time.monotonic
     # The values of the newest state of the records, which grouping them all takes its time for.
-    remembered: dict[tuple[str, int], dict[object, FieldValues]] = field(
-        default_factory=dict[tuple[str, int], dict[object, FieldValues]], repr=False
+    remembered: dict[tuple[str, int], dict[object, FieldValues]] = msgspec.field(
+        default_factory=dict[tuple[str, int], dict[object, FieldValues]]
     )
 
     def gather(self, prospective: Resolved) -> dict[StreamKey, Evidence]:

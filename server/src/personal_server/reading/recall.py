@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from personal_server.domain.answer_warnings import Warning
 from personal_server.domain.authority import ReadableSource, TokenKind
@@ -25,8 +26,7 @@ TOO_SLOW = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class SearchCoverage:
+class SearchCoverage(msgspec.Struct, frozen=True):
     """What is known of the whole search: it stands in the cursor, so that all pages agree.
 
     `lost` names the (connection, stream) pairs that were left out for lack of time; `pending`

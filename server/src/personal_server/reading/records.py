@@ -7,11 +7,11 @@ Source: docs/contract/resource-server.md 7, 9.1.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import islice
 from typing import cast
 
 import msgspec
+from msgspec.structs import replace
 
 from pdpp_kernel.values import Comparable
 from personal_server.domain.authority import ReadableSource, ReadAuthority

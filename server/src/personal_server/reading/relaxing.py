@@ -8,12 +8,13 @@ Source: docs/contract/resource-server.md 11.7; docs/decisions.md C37.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field, replace
 from typing import Annotated, ClassVar
 
 import msgspec
+from msgspec.structs import replace
 
 from pdpp_kernel.criteria import NamedPiece, Term, WordQuery
 from pdpp_kernel.wire_objects import Count, WireObject, Word
@@ -70,8 +71,7 @@ class NearWord(WireObject):
     searched: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Relaxation:
+class Relaxation(msgspec.Struct, frozen=True):
     """The wider questions, the narrowest first, and what is said whatever they find.
 
     `authors` are the terms that name who wrote, where it is searched by meaning, too.
@@ -80,7 +80,7 @@ class Relaxation:
     questions: tuple[WordQuery, ...] = ()
     absent: tuple[str, ...] = ()
     near: tuple[NearWord, ...] = ()
-    spelled: tuple[str, ...] = field(default=())
+    spelled: tuple[str, ...] = ()
     parts: WordQuery | None = None
     authors: tuple[Term, ...] = ()
 
@@ -167,8 +167,10 @@ def _authors(
     bare = [term for term, count in counts.items() if count and term.inflected and not term.others]
     if plan.meaning is None or not texts or not bare:
         return ()
-    as_authors = [replace(term, named=NamedPiece("from", term.tokens[0])) for term in bare]
-    in_texts = [replace(term, fields=texts) for term in bare]
+    as_authors = [
+        dataclasses.replace(term, named=NamedPiece("from", term.tokens[0])) for term in bare
+    ]
+    in_texts = [dataclasses.replace(term, fields=texts) for term in bare]
     both = _count(snapshot, replace(plan, scopes=scopes), (*as_authors, *in_texts), COMMON + 1)
     if both is None:
         return ()
@@ -214,7 +216,7 @@ class _Near(msgspec.Struct, frozen=True):
 
     def as_term(self, term: Term) -> Term:
         """The term, with the near word in place of its own."""
-        return term if self.taken is None else replace(term, tokens=(self.taken,))
+        return term if self.taken is None else dataclasses.replace(term, tokens=(self.taken,))
 
     def told(self, term: Term) -> list[NearWord]:
         """The one that was taken, or all that may be meant."""
@@ -317,7 +319,7 @@ def _some_words(
 
 def _strictly(term: Term) -> Term:
     """What names fields is as strict as what stands in quotation marks."""
-    return replace(term, quoted=True) if is_strict(term) else term
+    return dataclasses.replace(term, quoted=True) if is_strict(term) else term
 
 
 def _count(

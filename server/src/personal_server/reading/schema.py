@@ -8,11 +8,11 @@ Source: docs/contract/resource-server.md 6.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import date, datetime
 from zoneinfo import ZoneInfo
 
 import msgspec
+from msgspec.structs import replace
 
 from pdpp_kernel.values import NANOSECONDS, percent_of, render_instant
 from personal_server.domain.authority import ReadableSource, ReadAuthority
@@ -56,8 +56,7 @@ class Glance(msgspec.Struct, frozen=True):
     collected_at_ns: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class StreamEntry:
+class StreamEntry(msgspec.Struct, frozen=True):
     """One stream as several connections offer it alike; `freshness` is the least fresh of them.
 
     `embedded` percent of its records can be found by meaning, `None`: none ever can.

@@ -6,9 +6,10 @@ Source: docs/contract/resource-server.md 11.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import chain
 from time import perf_counter
+
+from msgspec.structs import replace
 
 from pdpp_kernel.criteria import WordQuery
 from personal_server.domain.authority import ReadAuthority

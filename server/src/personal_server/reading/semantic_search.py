@@ -7,8 +7,9 @@ Source: docs/contract/resource-server.md 11.6.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Protocol
+
+from msgspec.structs import replace
 
 from pdpp_kernel.criteria import Term, WordQuery
 from pdpp_kernel.errors import StorageUnavailable, UnsupportedSearchMode

@@ -8,9 +8,11 @@ Source: docs/contract/resource-server.md 2.3, 7.9, 10; docs/decisions.md C37, C4
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any, Literal
+
+import msgspec
+from msgspec.structs import replace
 
 from pdpp_kernel.criteria import Grouping
 from pdpp_kernel.declaration import Property
@@ -32,8 +34,7 @@ from personal_server.storage.ports.snapshots import ReadSnapshot
 Code = Literal["mixed_currencies", "mixed_units"]
 
 
-@dataclass(frozen=True, slots=True)
-class Units:
+class Units(msgspec.Struct, frozen=True):
     """What is said of units.
 
     Shapes: `whole` is that of all values together, `by_key` those of groups by their only key;
@@ -41,7 +42,7 @@ class Units:
     """
 
     whole: str | None = None
-    by_key: Mapping[object, str] = field(default_factory=dict[object, str])
+    by_key: Mapping[object, str] = msgspec.field(default_factory=dict[object, str])
     warnings: tuple[Warning, ...] = ()
     fields: tuple[str, ...] = ()
 

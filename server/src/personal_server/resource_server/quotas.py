@@ -7,9 +7,10 @@ quota is refused before it returns anything.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import msgspec
+from msgspec.structs import replace
 
 from pdpp_kernel.errors import QuotaExceeded, RateLimitExceeded
 from pdpp_kernel.values import DAY_NANOSECONDS, NANOSECONDS, render_instant
@@ -42,8 +43,7 @@ class LimitRules(msgspec.Struct, frozen=True):
     bytes_per_day: int = 2 * 1024**3
 
 
-@dataclass(frozen=True, slots=True)
-class Amount:
+class Amount(msgspec.Struct, frozen=True):
     """Records and bytes disclosed for one grant."""
 
     records: int = 0
@@ -53,8 +53,7 @@ class Amount:
         return Amount(self.records + other.records, self.size_bytes + other.size_bytes)
 
 
-@dataclass(frozen=True, slots=True)
-class Spent:
+class Spent(msgspec.Struct, frozen=True):
     """What was read of a day's budget."""
 
     requests: int = 0

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import ClassVar
+
+from msgspec.structs import replace
 
 from pdpp_kernel.criteria import HitOrder
 from personal_server.enforcement.queries import SearchMode, SearchQuery

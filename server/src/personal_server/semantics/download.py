@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import httpx2
+import msgspec
 
 HUB = "https://huggingface.co"
 MOST_BYTES = 2 * 1024**3
@@ -19,8 +19,7 @@ CHUNK_BYTES = 1 << 20
 GRAPH, TOKENIZER = "onnx/model.onnx", "tokenizer.json"
 
 
-@dataclass(frozen=True, slots=True)
-class HubModel:
+class HubModel(msgspec.Struct, frozen=True):
     """A model of a hub.
 
     Shapes: `files` are fetched, `optional` ones where the hub has them; `digests` are SHA-256 of
@@ -31,7 +30,7 @@ class HubModel:
     files: tuple[str, ...] = (GRAPH, TOKENIZER, "1_Pooling/config.json")
     optional: tuple[str, ...] = ("sentence_bert_config.json", "config_sentence_transformers.json")
     revision: str = "main"
-    digests: Mapping[str, str] = field(default_factory=dict[str, str])
+    digests: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
 
 
 # Fifty languages, 384 dimensions, Apache-2.0; some 470 MB.  Nobody verified its digests yet.

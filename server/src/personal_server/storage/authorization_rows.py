@@ -4,8 +4,6 @@ Units:  `*_ns` are UTC nanoseconds, hashes 32 bytes.
 Source: docs/contract/authorization-server.md 18.
 """
 
-from __future__ import annotations
-
 from personal_server.storage.tables import Cell, StoredRow, column
 
 JsonObject = dict[str, object]

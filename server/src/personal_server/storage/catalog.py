@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Protocol
+
+import msgspec
 
 from pdpp_kernel.source_declaration import SourceDeclaration
 from personal_server.domain.connection import Connection
@@ -12,8 +13,7 @@ from personal_server.storage.known_declarations import KnownDeclarations
 from personal_server.storage.ports.snapshots import Snapshots
 
 
-@dataclass(frozen=True, slots=True)
-class Catalog:
+class Catalog(msgspec.Struct, frozen=True):
     """One look at the sources.  Shapes: `declarations` by `source.id`."""
 
     declarations: Mapping[str, SourceDeclaration]

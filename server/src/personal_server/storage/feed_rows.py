@@ -3,8 +3,6 @@
 Source: docs/contract/feeds.md.
 """
 
-from __future__ import annotations
-
 from personal_server.storage.tables import Cell, StoredRow, column
 
 FOLDER_KIND = "folder"

@@ -3,8 +3,6 @@
 Source: docs/contract/authorization-server.md 13.8, 18.
 """
 
-from __future__ import annotations
-
 from personal_server.storage.authorization_rows import AuthorizationRow
 from personal_server.storage.tables import Cell, StoredRow, column
 

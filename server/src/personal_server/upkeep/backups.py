@@ -15,11 +15,13 @@ import os
 import tarfile
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, cast
 
+import msgspec
 import orjson
+from msgspec.structs import replace
 
 from pdpp_kernel.errors import StorageUnavailable
 from personal_server.upkeep.backup_signatures import signer_of
@@ -38,8 +40,7 @@ class BackupRefused(StorageUnavailable):
     """A backup that cannot be written, read or restored."""
 
 
-@dataclass(frozen=True, slots=True)
-class BackupFile:
+class BackupFile(msgspec.Struct, frozen=True):
     """A file in a backup."""
 
     name: str
@@ -47,8 +48,7 @@ class BackupFile:
     sha256: str
 
 
-@dataclass(frozen=True, slots=True)
-class BackupManifest:
+class BackupManifest(msgspec.Struct, frozen=True):
     """What a backup holds.
 
     Shapes: `streams` are (connection, stream, records); `vanished` are blobs that were erased
@@ -113,7 +113,7 @@ class BackupWriter:
 
 def render_manifest(manifest: BackupManifest) -> dict[str, Any]:
     """As it stands in the archive."""
-    members = asdict(manifest)
+    members: dict[str, Any] = msgspec.to_builtins(manifest)
     del members["signer"]
     return {"object": "backup", **members}
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import replace
 from typing import Protocol
 
 import msgspec
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from msgspec.structs import replace
 
 from pdpp_kernel.values import DAY_NANOSECONDS
 from personal_server.domain.log_chain import GENESIS, LogHead, LogLine, link_of

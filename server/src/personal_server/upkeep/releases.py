@@ -11,10 +11,10 @@ import hashlib
 import re
 import shutil
 from collections.abc import Mapping
-from dataclasses import dataclass
 from itertools import takewhile
 from pathlib import Path
 
+import msgspec
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from cryptography.hazmat.primitives.serialization import load_pem_public_key
@@ -34,8 +34,7 @@ class ReleaseRefused(Exception):
     """The files are no release that this machine may run; the text says what to do."""
 
 
-@dataclass(frozen=True, slots=True)
-class Release:
+class Release(msgspec.Struct, frozen=True):
     """What this machine needs of a version that somebody signed.
 
     Shapes: `files` with the digest of each; `signer` is the public key, as commands take it.

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
 from time import perf_counter, sleep
 from typing import TypeVar, TypeVarTuple, Unpack
 
 import anyio.to_thread
+import msgspec
 from anyio import CapacityLimiter
 
 from pdpp_kernel.errors import StorageUnavailable
@@ -22,8 +22,7 @@ A = TypeVarTuple("A")
 _LAST_SECONDS = 0.002
 
 
-@dataclass(frozen=True, slots=True)
-class Capacity:
+class Capacity(msgspec.Struct, frozen=True):
     """How many calls are worked on at once, how many may wait, and for how long."""
 
     at_once: int = 8

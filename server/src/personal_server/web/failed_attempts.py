@@ -7,6 +7,8 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from hashlib import blake2b
 
+import msgspec
+
 from pdpp_kernel.errors import RateLimitExceeded
 from pdpp_kernel.texts import message
 from pdpp_kernel.values import NANOSECONDS
@@ -21,14 +23,13 @@ from personal_server.domain.own_values import (
 from personal_server.web.limits import INSTANT_BYTES, MAX_KEYS, MINUTE_NS, network_of
 
 
-@dataclass(slots=True)
-class Failures:
+class Failures(msgspec.Struct, eq=False):
     """Instants of failures by key, the newest `kept` within `window_ns`."""
 
     clock: Callable[[], int]
     window_ns: int
     kept: int
-    instants: KeyedValues[list[int]] = field(default_factory=OwnValues["list[int]"], compare=False)
+    instants: KeyedValues[list[int]] = msgspec.field(default_factory=OwnValues["list[int]"])
 
     @property
     def lock(self) -> AbstractContextManager[object]:

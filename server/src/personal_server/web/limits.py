@@ -6,7 +6,6 @@ Source: docs/contract/resource-server.md 16; docs/contract/authorization-server.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass, field
 from ipaddress import IPv4Address, IPv6Network, ip_address
 
 import msgspec
@@ -52,8 +51,7 @@ def levels_in(space: ValueSpace, name: str) -> KeyedValues[Level]:
     return space.values(name, tuple[float, int], MAX_KEYS, LEVEL_BYTES)
 
 
-@dataclass(slots=True)
-class Bucket:
+class Bucket(msgspec.Struct, eq=False):
     """So many at once, so many an interval, per key.
 
     Shapes: `limit` is how an error names it; `levels` (how many were left, and when) of a key that
@@ -66,7 +64,7 @@ class Bucket:
     refill: int
     period_seconds: int
     limit: str | None = None
-    levels: KeyedValues[Level] = field(default_factory=OwnValues["Level"], compare=False)
+    levels: KeyedValues[Level] = msgspec.field(default_factory=OwnValues["Level"])
 
     def check(self, key: Hashable) -> None:
         """Refuse when nothing is left, take nothing.  Raises: RateLimitExceeded."""

@@ -6,8 +6,8 @@ Rule: a reply that gives records away names the sources they came from (`disclos
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
+import msgspec
 from starlette.responses import Response
 
 from pdpp_kernel.wire_objects import ENCODE, WireObject
@@ -16,8 +16,7 @@ from personal_server.domain.disclosure import Disclosed
 JSON_TYPE = "application/json; charset=utf-8"
 
 
-@dataclass(frozen=True, slots=True)
-class Reply:
+class Reply(msgspec.Struct, frozen=True):
     """What a route answers.
 
     Shapes: exactly one of `body` (a JSON value), `content` (bytes) and `chunks` (a lazy stream of

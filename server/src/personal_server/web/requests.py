@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, BinaryIO
 from urllib.parse import quote
 
+import msgspec
 import starlette.requests
 from starlette.types import Receive, Scope
 
@@ -100,8 +100,7 @@ def check_version(headers: Mapping[str, str]) -> None:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(msgspec.Struct, frozen=True):
     """One call of a route of `/v1`, after steps 1 to 8 of docs/contract/resource-server.md 1.5.
 
     Shapes: `route_name` is method and pattern; `path` holds the decoded variable segments;
@@ -121,7 +120,7 @@ class Request:
     origin: str
     request_id: str
     now_ns: int
-    headers: Mapping[str, str] = field(default_factory=dict[str, str])
+    headers: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
     body: bytes = b""
     spool: BinaryIO | None = None
     method: str = "GET"

@@ -6,10 +6,10 @@ import errno
 import fcntl
 from collections.abc import Generator
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from pdpp_kernel.errors import StorageReadOnly
 from personal_server.app import backups

@@ -1,12 +1,12 @@
 from __future__ import annotations
 
 import copy
-import dataclasses
 import json
 from collections.abc import Callable
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from pdpp_kernel.texts import CatalogueText
 from pdpp_sources.mail.reader import DECLARATION as MAIL
@@ -157,15 +157,13 @@ def another_account(house: Household) -> None:
 
 
 def fewer_accounts(house: Household) -> None:
-    house.records.update_connection(
-        WORK, lambda c: dataclasses.replace(c, status=ConnectionStatus.REVOKED)
-    )
+    house.records.update_connection(WORK, lambda c: replace(c, status=ConnectionStatus.REVOKED))
 
 
 def no_accounts(house: Household) -> None:
     for connection_id in (HOME, WORK):
         house.records.update_connection(
-            connection_id, lambda c: dataclasses.replace(c, status=ConnectionStatus.REVOKED)
+            connection_id, lambda c: replace(c, status=ConnectionStatus.REVOKED)
         )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import replace
 from typing import Literal
 from urllib.parse import urlencode
 
@@ -11,6 +10,7 @@ import anyio
 import httpx2
 import pytest
 from argon2 import PasswordHasher
+from msgspec.structs import replace
 
 from server.tests.console.browsing import Browser
 from server.tests.console.household import Household

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from urllib.parse import quote
 
 import pytest
+from msgspec.structs import replace
 
 from personal_server.app.uploads import import_folders_of
 from personal_server.collecting.import_folders import ImportFolders

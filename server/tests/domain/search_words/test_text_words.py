@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import replace
 
 import pytest
@@ -89,8 +90,8 @@ def test_in_another_language_every_word_has_a_stem(
 def test_a_term_weighs_in_its_fields_with_the_others_in_its_place() -> None:
     words = text_words(TEXT)
     heavy, came = term('"heavy"'), term('"came"')
-    assert words.occurrences(replace(heavy, others=(came,)), "body") == 3
-    titled = replace(heavy, fields=("title",))
+    assert words.occurrences(dataclasses.replace(heavy, others=(came,)), "body") == 3
+    titled = dataclasses.replace(heavy, fields=("title",))
     assert (words.occurrences(titled, "title"), words.occurrences(titled, "body")) == (2, 0)
     assert words.occurrences(replace(titled, others=(came,)), "body") == 1
 

@@ -1,9 +1,9 @@
 """From a resolved token to its read authority."""
 
 import copy
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from pdpp_kernel.source_declaration import SourceDeclaration
 from personal_server.domain.authority import ReadAuthority, SourceId, TimeConstraint

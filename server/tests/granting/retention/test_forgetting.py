@@ -1,7 +1,7 @@
 from collections.abc import Sequence
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from pdpp_kernel.values import DAY_NANOSECONDS
 from personal_server.domain.disclosure import SERVED, DisclosureEntry

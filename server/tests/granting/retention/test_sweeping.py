@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any
+
+from msgspec.structs import replace
 
 from personal_server.granting.audit import Acting
 from personal_server.granting.codes import Redemption
@@ -66,7 +67,7 @@ def test_an_approved_device_request_that_is_not_collected_ends_its_package(bench
 def test_a_family_that_nobody_uses_ends_its_grant(bench: Any, make_entry: Any) -> None:
     request_id = bench.ask([make_entry()])
     review = bench.granting.view(request_id, OWNER)
-    endless = dataclasses.replace(review.choices, expiry="none")
+    endless = replace(review.choices, expiry="none")
     code = bench.allow(request_id, endless)
     bench.redeeming.redeem_code(Redemption("cli_1", code, "none", verifier=VERIFIER), OWNER)
     later(bench, 91 * DAY)

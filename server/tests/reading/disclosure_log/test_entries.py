@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from pdpp_kernel.errors import NotFound
 from personal_server.domain.authority import ReadAuthority

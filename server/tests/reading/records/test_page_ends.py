@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 from urllib.parse import quote
 
 import orjson
 import pytest
+from msgspec.structs import replace
 
 from pdpp_kernel.errors import CursorExpired
 from personal_server.domain.envelope import ReadResult

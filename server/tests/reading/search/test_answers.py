@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 from urllib.parse import quote
 
 import pytest
+from msgspec.structs import replace
 
 from personal_server.enforcement.queries import HitOrder, PageSize, SearchQuery
 from personal_server.reading import shown_hits

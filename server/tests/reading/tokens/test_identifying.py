@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from pdpp_kernel.errors import InvalidToken
 from personal_server.collecting.declarations import declare
@@ -130,9 +131,7 @@ def test_a_token_stands_for_what_its_grant_covers_now(world: World) -> None:
 
 def test_a_connection_that_was_revoked_is_unavailable_with_the_next_request(world: World) -> None:
     world.identify(bearer(TOKEN))
-    world.records.update_connection(
-        "cin_1", lambda c: dataclasses.replace(c, status=ConnectionStatus.REVOKED)
-    )
+    world.records.update_connection("cin_1", lambda c: replace(c, status=ConnectionStatus.REVOKED))
     authority = world.identify(bearer(TOKEN)).authority
     assert authority.sources == ()
     assert [entry.reason for entry in authority.unavailable] == ["connection_revoked"]
@@ -165,9 +164,7 @@ def test_what_was_looked_up_before_is_handed_on_and_read_in_the_present_catalog(
     world.change(GrantRow, GrantRow.revoked_at_ns.to(NOW), GrantRow.reason.to("owner"))
     assert world.identify(state).authority.grant_ids == ("grt_1",)
     assert world.identify(bearer(TOKEN)).refusal is not None
-    world.records.update_connection(
-        "cin_1", lambda c: dataclasses.replace(c, status=ConnectionStatus.REVOKED)
-    )
+    world.records.update_connection("cin_1", lambda c: replace(c, status=ConnectionStatus.REVOKED))
     assert world.identify(state).authority.sources == ()
 
 
@@ -263,7 +260,7 @@ def test_a_token_that_changed_within_one_state_is_judged_anew(world: World) -> N
     with world.open_state(None) as (reader, snapshot):
         state = world.resolver.state(reader, bearer(TOKEN))
         first = world.identifier.identify(state, snapshot).authority
-        without = dataclasses.replace(state.resolved, grants=())
+        without = replace(state.resolved, grants=())
         changed = world.identifier.identify(TokenState(without), snapshot).authority
     assert len(first.sources) == 1
     assert changed.sources == ()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
+from dataclasses import replace
 
 import pytest
 
@@ -48,7 +48,7 @@ def grant_row(grant_id: str = "grt_1", /, **over: object) -> GrantRow:
         issued_at_ns=0,
         revision="rv1:sha256:x",
     )
-    return dataclasses.replace(row, **over)  # type: ignore[arg-type]
+    return replace(row, **over)  # type: ignore[arg-type]
 
 
 def token_row(**over: object) -> TokenRow:
@@ -64,7 +64,7 @@ def token_row(**over: object) -> TokenRow:
         issued_at_ns=NOW,
         expires_at_ns=NOW + HOUR,
     )
-    return dataclasses.replace(row, **over)  # type: ignore[arg-type]
+    return replace(row, **over)  # type: ignore[arg-type]
 
 
 def family_row(**over: object) -> FamilyRow:
@@ -79,7 +79,7 @@ def family_row(**over: object) -> FamilyRow:
         last_used_at_ns=NOW,
         idle_end_ns=NOW + 90 * 24 * HOUR,
     )
-    return dataclasses.replace(row, **over)  # type: ignore[arg-type]
+    return replace(row, **over)  # type: ignore[arg-type]
 
 
 def filled(*rows: object) -> MemoryAuthorizationStore:

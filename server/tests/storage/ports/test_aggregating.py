@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from pdpp_kernel.aggregations import Granularity, Metric
 from pdpp_kernel.criteria import Grouping

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -137,7 +138,7 @@ def test_a_failed_transaction_leaves_nothing(store: AuthorizationStore) -> None:
 
 
 def test_a_duplicate_key_or_unique_column_is_refused(store: AuthorizationStore) -> None:
-    again = dataclasses.replace(CLIENT, client_id="cli_2")
+    again = replace(CLIENT, client_id="cli_2")
 
     def insert(row: AuthorizationRow) -> None:
         with store.write() as writer:

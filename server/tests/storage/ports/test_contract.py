@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import replace
 from random import Random
 
 import pytest
+from msgspec.structs import replace
 
 from pdpp_kernel.values import instant_ns
 from personal_server.domain.authority import TimeConstraint

@@ -1,11 +1,11 @@
 """What every store of disclosures does."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from personal_server.domain.disclosure import DENIED, SERVED, AskedDetail, DisclosureEntry
 from personal_server.storage.ports.disclosure_stores import (

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
 import psycopg
 import pytest
+from msgspec.structs import replace
 
 from pdpp_kernel.criteria import Term, WordQuery
 from pdpp_kernel.values import instant_ns

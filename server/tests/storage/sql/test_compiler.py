@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from pdpp_kernel.criteria import Condition, Order
 from pdpp_kernel.values import DAY_NANOSECONDS, ValueKind, instant_ns

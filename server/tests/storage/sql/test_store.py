@@ -9,6 +9,7 @@ from pathlib import Path
 from random import Random
 from typing import Any, cast
 
+import msgspec
 import orjson
 import pytest
 from hypothesis import Phase, given, settings
@@ -48,6 +49,8 @@ A_THIRD = pytest.mark.parametrize(
 
 def plain(value: Any) -> Any:
     """Values as data, with the types of numbers kept apart."""
+    if isinstance(value, msgspec.Struct):
+        return {name: plain(getattr(value, name)) for name in value.__struct_fields__}
     if is_dataclass(value):
         return {each.name: plain(getattr(value, each.name)) for each in fields(value)}
     if isinstance(value, Mapping):

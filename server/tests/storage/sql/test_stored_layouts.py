@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import orjson
+from msgspec.structs import replace
 
 from pdpp_kernel.values import ValueKind
 from personal_server.storage.sql.declared_layouts import layouts

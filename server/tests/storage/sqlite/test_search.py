@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from pdpp_kernel.aggregations import Metric
 from pdpp_kernel.criteria import Grouping, Term, WordQuery

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
+
+import msgspec
 
 from pdpp_kernel.source_item import Data, stable_id
 from pdpp_sources.bank.entries import digits, in_range, money, number_of
@@ -47,8 +48,7 @@ def statement_account(
     }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Booking:
+class Booking(msgspec.Struct, frozen=True, kw_only=True):
     """One payment as an account was changed by it.
 
     Shapes: `apart` is what else tells two of one day and amount apart, beside the bank's own id,

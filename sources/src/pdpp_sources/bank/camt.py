@@ -12,10 +12,12 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
 from datetime import date, datetime
 from decimal import Decimal
 from functools import partial
+
+import msgspec
+from msgspec.structs import replace
 
 from pdpp_kernel.source_item import Data, Skipped, SourceItem, SourceRecord
 from pdpp_kernel.texts import message
@@ -171,8 +173,7 @@ def _account(part: XmlPart, currency: str | None) -> Data:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _CamtEntry:
+class _CamtEntry(msgspec.Struct, frozen=True):
     """One entry, and what its bookings have in common."""
 
     part: XmlPart

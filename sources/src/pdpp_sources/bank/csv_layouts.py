@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
+
+import msgspec
 
 from pdpp_kernel.source_item import Data, Skipped, stable_id
 from pdpp_kernel.texts import message
@@ -27,8 +28,7 @@ _DATE = re.compile(r"(\d{1,4})([-./])(\d{1,2})\2(\d{1,4})")
 _NOT_AMOUNT = re.compile(r"[^0-9.,'()+-]")
 
 
-@dataclass(frozen=True, slots=True)
-class CsvLayout:
+class CsvLayout(msgspec.Struct, frozen=True):
     """One known layout: the columns that tell it, and where a payment's parts stand.
 
     Shapes: of several columns for one part the first that says something counts; `booked` are the
@@ -64,8 +64,10 @@ class CsvLayout:
     booked: frozenset[str] = frozenset()
     no_payments: frozenset[str] = frozenset()  # words of `type` for what moves no money
     day_first: bool = False
-    is_debit: Callable[[Row], bool] = field(default=lambda _: False)
-    payee_of: Callable[[Row, Decimal], str | None] = field(default=lambda _row, _amount: None)
+    is_debit: Callable[[Row], bool] = msgspec.field(default=lambda _: False)
+    payee_of: Callable[[Row, Decimal], str | None] = msgspec.field(
+        default=lambda _row, _amount: None
+    )
 
 
 def _columns(names: str) -> frozenset[str]:
@@ -249,8 +251,7 @@ def layout_of(head: bytes) -> tuple[CsvLayout, CsvForm] | None:
     return None
 
 
-@dataclass(slots=True)
-class DateOrder:
+class DateOrder(msgspec.Struct):
     """Whether days or months stand first, learnt from all dates of a file."""
 
     day_first: bool
@@ -293,8 +294,7 @@ class DateOrder:
             ) from None
 
 
-@dataclass(frozen=True, slots=True)
-class CsvPayments:
+class CsvPayments(msgspec.Struct, frozen=True):
     """Rows of one file of a layout as accounts and payments."""
 
     layout: CsvLayout

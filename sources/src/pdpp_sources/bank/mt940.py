@@ -12,10 +12,11 @@ from __future__ import annotations
 import re
 from calendar import monthrange
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from datetime import date
 from functools import partial
 from typing import BinaryIO
+
+import msgspec
 
 from pdpp_kernel.source_item import Data, Skipped, SourceItem, SourceRecord
 from pdpp_kernel.texts import message
@@ -108,13 +109,12 @@ def read_mt940(member: ExportMember) -> Iterator[SourceItem]:
         yield Skipped(member.name, "empty_statement", reason, max(reader.position, member.offset))
 
 
-@dataclass(slots=True)
-class _TaggedField:
+class _TaggedField(msgspec.Struct):
     """One field: its tag, where it begins, and its lines."""
 
     tag: str
     offset: int
-    lines: list[str] = field(default_factory=list[str])
+    lines: list[str] = msgspec.field(default_factory=list[str])
 
     @property
     def text(self) -> str:
@@ -285,8 +285,7 @@ def _booked(month_and_day: str | None, value: date) -> date:
     return min(days, key=lambda day: abs((day - value).days)) if days else value
 
 
-@dataclass(frozen=True, slots=True)
-class _Details:
+class _Details(msgspec.Struct, frozen=True):
     """What `:86:` says of a payment."""
 
     payee: str | None = None

@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from decimal import Decimal
 from functools import cached_property
 from typing import BinaryIO
+
+import msgspec
 
 from pdpp_kernel.texts import message
 from pdpp_sources.common.errors import BadRecord
@@ -164,8 +165,7 @@ def _moment(text: str) -> datetime | None:
     return moment.replace(tzinfo=timezone(timedelta(hours=float(zone.group(1)))))
 
 
-@dataclass(slots=True)
-class OfxStatement:
+class OfxStatement(msgspec.Struct):
     """What is said of all entries of one account before they are listed."""
 
     account: OfxEntry | None = None
@@ -173,8 +173,7 @@ class OfxStatement:
     as_of: OfxEntry | None = None  # what holds its date
 
 
-@dataclass(frozen=True, slots=True)
-class OfxPart:
+class OfxPart(msgspec.Struct, frozen=True):
     """An entry, or the end of a statement (`None`), and what it belongs to.
 
     Shapes: `fault` says why the entry cannot be used, as a code and a reason.
@@ -187,8 +186,7 @@ class OfxPart:
     fault: tuple[str, str] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _Tag:
+class _Tag(msgspec.Struct, frozen=True):
     """One tag with the text behind it; without a name it is text that goes on."""
 
     name: str

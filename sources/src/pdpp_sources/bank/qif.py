@@ -11,10 +11,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
 from functools import partial
+
+import msgspec
 
 from pdpp_kernel.source_item import Data, Skipped, SourceItem, SourceRecord, stable_id
 from pdpp_kernel.texts import message
@@ -63,13 +64,12 @@ def read_qif(member: ExportMember) -> Iterator[SourceItem]:
         yield from reader.items(entry)
 
 
-@dataclass(slots=True)
-class _QuickenEntry:
+class _QuickenEntry(msgspec.Struct):
     """The lines up to a `^`, under the heading of their list; `fault` if they cannot be used."""
 
     heading: str
     offset: int
-    lines: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
+    lines: list[tuple[str, str]] = msgspec.field(default_factory=list[tuple[str, str]])
     fault: str = ""
 
     def said(self, letter: str) -> str:
@@ -221,8 +221,7 @@ class _QuickenReader:
         return day
 
 
-@dataclass(frozen=True, slots=True)
-class _QuickenPart:
+class _QuickenPart(msgspec.Struct, frozen=True):
     """One part of a payment that was split: its category, its memo, its amount."""
 
     category: str

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from functools import partial
+
+from msgspec.structs import replace
 
 from pdpp_kernel.source_item import Data, Skipped, SourceItem, SourceRecord
 from pdpp_kernel.texts import message

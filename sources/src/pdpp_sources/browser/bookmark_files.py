@@ -5,11 +5,12 @@ from __future__ import annotations
 import plistlib
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from typing import BinaryIO, cast
 from xml.parsers.expat import ExpatError
+
+import msgspec
 
 from pdpp_kernel.source_item import Data, Json, Skipped, SourceItem, SourceRecord
 from pdpp_sources.browser.history_records import bookmark
@@ -95,8 +96,7 @@ def _json(content: bytes) -> Iterator[partial[Data]]:
         yield from _leaves(whole, _FIREFOX_TREE)
 
 
-@dataclass(frozen=True, slots=True)
-class _Tree:
+class _Tree(msgspec.Struct, frozen=True):
     """How a browser lays out its folders: the members that a node has, and what a leaf is.
 
     Shapes: `is_leaf` says that a node without nodes is a bookmark; `passed_by` that one is read
@@ -267,8 +267,7 @@ def _page(member: ExportMember) -> Iterator[SourceItem]:
             yield from link.records(member)
 
 
-@dataclass(slots=True)
-class _Link:
+class _Link(msgspec.Struct):
     """A link of a page, whose note may follow it on further lines."""
 
     attributes: str

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
 from functools import partial
+
+import msgspec
 
 from pdpp_kernel.source_item import Data
 from pdpp_sources.browser.history_records import (
@@ -53,8 +54,7 @@ _DEEPEST = 50
 _MOST_FOLDERS = 100_000
 
 
-@dataclass(frozen=True, slots=True)
-class Rows:
+class Rows(msgspec.Struct, frozen=True):
     """What is asked of a table, and the records that each of its rows becomes.
 
     Shapes: `columns` and `joins` name a column as `t.name` or `j.name`; those of which a database
@@ -68,12 +68,11 @@ class Rows:
     is_cut: bool = False
 
 
-@dataclass(slots=True)
-class _BookmarkFolders:
+class _BookmarkFolders(msgspec.Struct):
     """The path of each folder of bookmarks by its number, and the tags of pages by theirs."""
 
-    paths: Mapping[int, str] = field(default_factory=dict[int, str])
-    tags: Mapping[int, list[str]] = field(default_factory=dict[int, list[str]])
+    paths: Mapping[int, str] = msgspec.field(default_factory=dict[int, str])
+    tags: Mapping[int, list[str]] = msgspec.field(default_factory=dict[int, list[str]])
     is_cut: bool = False
 
 

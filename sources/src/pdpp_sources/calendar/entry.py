@@ -6,12 +6,12 @@ import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
 from datetime import MAXYEAR, UTC, date, datetime, time, timedelta, tzinfo
 from itertools import chain
 from typing import Any, cast
 from zoneinfo import ZoneInfo
 
+import msgspec
 from dateutil.rrule import rrulestr
 from icalendar import Component
 from icalendar.error import BrokenCalendarProperty, GloballyUniqueTZIDGuessed
@@ -27,8 +27,7 @@ Replaced = tuple[str | None, str | date | None]
 ZoneOf = Callable[[str | None], tzinfo]
 
 
-@dataclass(frozen=True, slots=True)
-class Shifted:
+class Shifted(msgspec.Struct, frozen=True):
     """What one entry changes of all times of another from an occurrence on.
 
     Shapes: `since` is the instant or day of that occurrence as it was; `length` is None where the
@@ -469,8 +468,7 @@ def _person(value: Any) -> str | None:
     return or_none(one_line(address))
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(msgspec.Struct, frozen=True):
     """A rule of repetition of RFC 5545, as dateutil reads it: its parts, without its end.
 
     Wall time is kept over changes of the clock.

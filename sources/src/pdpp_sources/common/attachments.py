@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from base64 import b64decode
 from collections.abc import Iterator
-from dataclasses import replace
 from mimetypes import MimeTypes
+
+from msgspec.structs import replace
 
 from pdpp_kernel.source_item import (
     LARGEST_BLOB_BYTES,

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import BinaryIO
+
+import msgspec
 
 LONGEST_LINE_BYTES = 4 * 1024 * 1024
 LARGEST_COMPONENT_BYTES = 32 * 1024 * 1024
 
 
-@dataclass(frozen=True, slots=True)
-class Component:
+class Component(msgspec.Struct, frozen=True):
     """A component with everything inside it, or (without a name) one line outside of any.
 
     Units: `offset` in bytes from the start of the file. `raw` is None for one that is too large or

@@ -13,11 +13,11 @@ import io
 import struct
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
 from itertools import count
 from typing import BinaryIO, cast
 
 import apsw
+import msgspec
 
 from pdpp_kernel.texts import message
 from pdpp_sources.common.errors import MemberDamaged
@@ -69,8 +69,7 @@ class RowTooLarge(Exception):
     """A row holds, or makes, a value beyond the limit."""
 
 
-@dataclass(frozen=True, slots=True)
-class DatabaseTable:
+class DatabaseTable(msgspec.Struct, frozen=True):
     """One table: its columns, the one that names a row, and how its rows are numbered."""
 
     name: str

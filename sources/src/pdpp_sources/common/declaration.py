@@ -9,8 +9,10 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any
+
+import msgspec
+from msgspec.structs import replace
 
 from pdpp_kernel.aggregations import DeclaredGrouping, Metric
 from pdpp_kernel.operators import RANGE_OPERATORS
@@ -22,8 +24,7 @@ AUTHOR_KIND = "author_kind"
 RANGE = list(RANGE_OPERATORS)
 
 
-@dataclass(frozen=True, slots=True)
-class Field:
+class Field(msgspec.Struct, frozen=True):
     """One property of a stream, and what may be asked of it."""
 
     name: str
@@ -240,8 +241,7 @@ def _kind(json_type: str, about: str, never_null: bool = False) -> Data:
     return {"type": json_type if never_null else [json_type, "null"], "description": about}
 
 
-@dataclass(frozen=True, slots=True)
-class StreamForm:
+class StreamForm(msgspec.Struct, frozen=True):
     """One kind of record: its words for the consent page, its fields, and how it hangs together.
 
     Shapes: `children` maps a relation's name to (stream, foreign key there); `parents` to (stream,
@@ -253,10 +253,10 @@ class StreamForm:
     detail: str
     fields: Sequence[Field]
     time_field: str | None = None
-    views: dict[str, tuple[str, Sequence[str]]] = field(default_factory=dict[str, Any])
-    children: dict[str, tuple[str, str]] = field(default_factory=dict[str, Any])
-    parents: dict[str, tuple[str, str]] = field(default_factory=dict[str, Any])
-    threads: dict[str, str] = field(default_factory=dict[str, Any])
+    views: dict[str, tuple[str, Sequence[str]]] = msgspec.field(default_factory=dict[str, Any])
+    children: dict[str, tuple[str, str]] = msgspec.field(default_factory=dict[str, Any])
+    parents: dict[str, tuple[str, str]] = msgspec.field(default_factory=dict[str, Any])
+    threads: dict[str, str] = msgspec.field(default_factory=dict[str, Any])
     semantic: Sequence[str] = ()
 
     def render(self) -> Data:

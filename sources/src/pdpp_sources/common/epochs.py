@@ -7,8 +7,9 @@ numbers whatever the epoch and the unit, so a number alone says which is meant, 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+
+import msgspec
 
 from pdpp_sources.common.errors import BadRecord
 from pdpp_sources.common.times import rendered
@@ -27,8 +28,7 @@ _TIME_NAME = re.compile(
 _CAPITAL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
-@dataclass(frozen=True, slots=True)
-class Epoch:
+class Epoch(msgspec.Struct, frozen=True):
     """What a number counts, from when on.
 
     Shapes: `plausible` is the range of numbers that are taken for instants, the second not in it.

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from functools import lru_cache
 
+import msgspec
+from msgspec.structs import replace
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 _NUMBER = re.compile(r"\s*([-+]?[0-9]*\.?[0-9]+)\s*([a-z%]*)")
@@ -43,8 +44,7 @@ Style = Mapping[str, str]
 """Declarations by property, in lower case; the last one of a property counts."""
 
 
-@dataclass(frozen=True, slots=True)
-class TextLook:
+class TextLook(msgspec.Struct, frozen=True):
     """How text inside an element looks, as far as children take it over from their parents."""
 
     is_tiny: bool = False

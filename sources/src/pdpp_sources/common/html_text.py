@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TypeAlias
 
+import msgspec
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from pdpp_sources.common.hidden_html import HiddenElements, TextLook
@@ -46,8 +46,7 @@ _SWALLOWING = ("title", "textarea", "noscript", "template", "svg", "math", *_FRA
 _Piece: TypeAlias = "str | tuple[LexborNode, TextLook]"
 
 
-@dataclass(frozen=True, slots=True)
-class HtmlPage:
+class HtmlPage(msgspec.Struct, frozen=True):
     """What a document says, and where it leads.
 
     Shapes: a link is `words <address>`, or the address alone; of the web only, each once; of more

@@ -11,10 +11,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from typing import BinaryIO, Protocol, cast
 
+import msgspec
 import orjson
+from msgspec.structs import replace
 
 from pdpp_kernel.source_item import Data, Json, Skipped
 from pdpp_kernel.texts import message
@@ -52,8 +53,7 @@ _BEGINNING = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Element:
+class Element(msgspec.Struct, frozen=True):
     """One object of an array; `key` names the array within an outer object, if there is one.
 
     Shapes: `where` names it in reports; `lead` is what stands right before the array, some
@@ -192,8 +192,7 @@ def _parsed(
         return Skipped(position_text, bad.code, bad.reason, position)
 
 
-@dataclass(frozen=True, slots=True)
-class RawElement:
+class RawElement(msgspec.Struct, frozen=True):
     """One object of the array; `key` names the array within an outer object, if there is one.
 
     Units: `offset` in bytes from the start of the file. `raw` is None for one that was given up,

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
 
+import msgspec
 import orjson
 
 from pdpp_kernel.source_item import Data, Skipped, SourceItem
@@ -21,8 +21,7 @@ MOST_REMEMBERED = 1_000_000
 _EMPTY_BYTES = 16  # an empty list, and what may stand around it, takes no more
 
 
-@dataclass(frozen=True, slots=True)
-class Claim:
+class Claim(msgspec.Struct, frozen=True):
     """What a source says of an export: these members are mine, for this reason.
 
     Shapes: `missed` are reports of what it sought in the export and did not find.

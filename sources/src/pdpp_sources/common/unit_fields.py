@@ -5,7 +5,7 @@ Source: docs/contract/resource-server.md 17.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from pdpp_sources.common.declaration import Field, number, word
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+
+import msgspec
 
 from pdpp_kernel.source_item import Skipped
 from pdpp_kernel.texts import message
@@ -36,8 +37,7 @@ _HALVES = re.compile(r"&#(5[5-7]\d{3});&#(5[5-7]\d{3});")
 _INNER = re.compile(rb"""<([\w.:-]+)((?>(?:[^<>"']++|"[^"<]*+"|'[^'<]*+'){0,10000}))>([^<]*)""")
 
 
-@dataclass(frozen=True, slots=True)
-class XmlElement:
+class XmlElement(msgspec.Struct, frozen=True):
     """One element: its name, its attributes, and the bytes between its tags."""
 
     name: str
@@ -57,14 +57,13 @@ class XmlElement:
         return _tree(XmlPart(self.name, self.attributes), decoded(self.content, charset))
 
 
-@dataclass(slots=True)
-class XmlPart:
+class XmlPart(msgspec.Struct):
     """An element with what is in it; names are without prefixes, and a path is `a/b/c`."""
 
     name: str
     attributes: dict[str, str]
     text: str = ""
-    parts: list[XmlPart] = field(default_factory=list["XmlPart"])
+    parts: list[XmlPart] = msgspec.field(default_factory=list["XmlPart"])
 
     def all(self, path: str) -> Iterator[XmlPart]:
         """Every part at a path, in their order."""
@@ -195,8 +194,7 @@ _FAULTS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class _Cut:
+class _Cut(msgspec.Struct, frozen=True):
     """Where to read on after an element, and what it holds; or why it is given up."""
 
     end: int

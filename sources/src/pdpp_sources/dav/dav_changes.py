@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+
+import msgspec
 
 from pdpp_sources.dav.dav_discovery import DavCollection
 from pdpp_sources.dav.dav_messages import LONGEST_MARK, KnownCollection
@@ -25,8 +26,7 @@ FULL = 507
 _ETAG, _TYPE = f"{DAV}getetag", f"{DAV}resourcetype"
 
 
-@dataclass(slots=True)
-class DavChanges:
+class DavChanges(msgspec.Struct):
     """What of a collection is fetched, and what is gone.
 
     Shapes: `fetched` has the address and the mark of each item by its path; no mark where the
@@ -34,18 +34,17 @@ class DavChanges:
         compared.
     """
 
-    fetched: dict[str, tuple[str, str | None]] = field(
+    fetched: dict[str, tuple[str, str | None]] = msgspec.field(
         default_factory=dict[str, tuple[str, str | None]]
     )
-    gone: set[str] = field(default_factory=set[str])
-    foreign: set[str] = field(default_factory=set[str])
+    gone: set[str] = msgspec.field(default_factory=set[str])
+    foreign: set[str] = msgspec.field(default_factory=set[str])
     token: str | None = None
     listed: bool = False
     is_honest: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class CollectionState:
+class CollectionState(msgspec.Struct, frozen=True):
     """A collection, and what is known of it and of its items."""
 
     collection: DavCollection

@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from urllib.parse import unquote, urljoin, urlsplit
 
+import msgspec
+
 from pdpp_sources.account_requests import AccountTrouble
 from pdpp_sources.dav.dav_messages import DavHome
 from pdpp_sources.dav.dav_paths import item_path, path_of
@@ -21,8 +23,7 @@ _PRINCIPAL, _TYPE = f"{DAV}current-user-principal", f"{DAV}resourcetype"
 _SYNC = f"{DAV}sync-collection"
 
 
-@dataclass(slots=True)
-class DavCollection:
+class DavCollection(msgspec.Struct):
     """A calendar or an address book as its server lists it."""
 
     url: str

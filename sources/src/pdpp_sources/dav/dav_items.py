@@ -10,8 +10,9 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from urllib.parse import urljoin
+
+import msgspec
 
 from pdpp_sources.dav.dav_changes import GONE
 from pdpp_sources.dav.dav_discovery import DavCollection
@@ -31,8 +32,7 @@ Wanted = Mapping[str, tuple[str, str | None]]
 ItemFound = ItemSeen | ItemGone | ItemRefused
 
 
-@dataclass(frozen=True, slots=True)
-class DavItems:
+class DavItems(msgspec.Struct, frozen=True):
     """Fetches items of one collection.
 
     Shapes: `marks` tell items whose server has no etags, by what they hold.

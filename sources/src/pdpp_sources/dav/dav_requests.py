@@ -6,9 +6,10 @@ Source: RFC 4791, 7.9; RFC 4918, 9.1; RFC 6352, 8.7; RFC 6578, 3.2.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from xml.sax.saxutils import escape
+
+import msgspec
 
 from pdpp_sources.dav.multistatus import CALENDAR, CONTACTS
 
@@ -20,8 +21,7 @@ _NAMESPACES = (
 CTAG = "http://calendarserver.org/ns/ getctag"
 
 
-@dataclass(frozen=True, slots=True)
-class DavKind:
+class DavKind(msgspec.Struct, frozen=True):
     """What differs between calendars and address books.
 
     Shapes: names of elements with their namespaces, as the parser gives them, and their prefixed

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 from pdpp_sources.account_requests import AccountTrouble
 from pdpp_sources.dav.dav_messages import (
@@ -24,8 +24,7 @@ class NotAnswered(Exception):
         self.status = status
 
 
-@dataclass(slots=True)
-class DavSession:
+class DavSession(msgspec.Struct):
     """Asks, and parses what is answered."""
 
     server: RelayedServer

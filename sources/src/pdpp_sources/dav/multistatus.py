@@ -8,8 +8,9 @@ Source: RFC 4918, 13; RFC 6578, 3.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 from xml.parsers import expat
+
+import msgspec
 
 from pdpp_sources.dav.dav_messages import LARGEST_ITEM_BYTES, LONGEST_WORD
 
@@ -28,23 +29,21 @@ class XmlRefused(Exception):
     """It is no multistatus, or more than one should be."""
 
 
-@dataclass(slots=True)
-class DavProperty:
+class DavProperty(msgspec.Struct):
     """The value of a property: its text, the names of the elements in it, and its addresses."""
 
     text: str = ""
-    names: set[str] = field(default_factory=set[str])
-    hrefs: list[str] = field(default_factory=list[str])
+    names: set[str] = msgspec.field(default_factory=set[str])
+    hrefs: list[str] = msgspec.field(default_factory=list[str])
     is_cut: bool = False
 
 
-@dataclass(slots=True)
-class DavAnswer:
+class DavAnswer(msgspec.Struct):
     """What is said of one address: a status of its own, or the properties that it has."""
 
     href: str = ""
     status: int | None = None
-    properties: dict[str, DavProperty] = field(default_factory=dict[str, DavProperty])
+    properties: dict[str, DavProperty] = msgspec.field(default_factory=dict[str, DavProperty])
 
     def text(self, name: str) -> str | None:
         """The text of a property, if it has one."""

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import datetime
 from typing import cast
+
+from msgspec.structs import replace
 
 from pdpp_kernel.source_item import (
     Data,

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, NoReturn, TypeVar
 from urllib.parse import urljoin, urlsplit
 
@@ -75,8 +74,7 @@ Call = tuple[str, dict[str, Any]]
 _Part = TypeVar("_Part")
 
 
-@dataclass(slots=True)
-class JmapAccount:
+class JmapAccount(msgspec.Struct):
     """An account, asked through the process that holds its connection."""
 
     server: RelayedServer

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from functools import lru_cache
+
+import msgspec
 
 from pdpp_sources.common.text import one_line, printable
 from pdpp_sources.mail.encoded_words import ENCODED_WORD, decode_words
@@ -52,8 +53,7 @@ _LOCAL = re.compile(r"[A-Za-z0-9._+-]{1,64}")
 _AROUND_AT = re.compile(r"\s*([@.])\s*")
 
 
-@dataclass(frozen=True, slots=True)
-class Address:
+class Address(msgspec.Struct, frozen=True):
     """A mailbox of somebody: what they are called, and where they are reached."""
 
     name: str
@@ -65,15 +65,14 @@ class Address:
         )
 
 
-@dataclass(slots=True)
-class _ListEntry:
+class _ListEntry(msgspec.Struct):
     """What stands between two separators: its words, remarks and what was in angles.
 
     Shapes: `ended_by` is the separator behind it, or `<` where its address ended it.
     """
 
-    words: list[str] = field(default_factory=list[str])
-    remarks: list[str] = field(default_factory=list[str])
+    words: list[str] = msgspec.field(default_factory=list[str])
+    remarks: list[str] = msgspec.field(default_factory=list[str])
     angle: str | None = None
     ended_by: str = ""
     has_quoted: bool = False

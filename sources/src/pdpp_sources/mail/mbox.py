@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import BinaryIO
+
+import msgspec
 
 CHUNK_BYTES = 1024 * 1024
 LARGEST_MESSAGE_BYTES = 64 * 1024 * 1024
@@ -53,8 +54,7 @@ _LONGEST_SEPARATOR_BYTES = 2048
 _QUOTED_FROM = re.compile(rb"^>(>*From )", re.MULTILINE)
 
 
-@dataclass(frozen=True, slots=True)
-class RawMessage:
+class RawMessage(msgspec.Struct, frozen=True):
     """One message as it stands in the mailbox.
 
     Units: `offset` in bytes from the start of the file, at the separator line. `raw` is None for a

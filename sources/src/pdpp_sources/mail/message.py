@@ -6,13 +6,14 @@ import binascii
 import csv
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from email.errors import MessageError
 from email.message import Message
 from email.policy import compat32
 from email.utils import parsedate_tz
 from typing import cast
+
+import msgspec
 
 from pdpp_sources.common.html_text import read_html
 from pdpp_sources.common.text import decoded_as_named, one_line, printable
@@ -161,8 +162,7 @@ def _of_whole_day(clock: re.Match[str]) -> str:
     return clock[0] if hour > 12 else f"{hour % 12 + 12 * (clock[3] in 'pP'):02}{clock[2]}"
 
 
-@dataclass(frozen=True, slots=True)
-class Attachment:
+class Attachment(msgspec.Struct, frozen=True):
     """A file that came with a message."""
 
     filename: str | None
@@ -170,14 +170,13 @@ class Attachment:
     content: bytes
 
 
-@dataclass(slots=True)
-class Body:
+class Body(msgspec.Struct):
     """What a message says, and what it carries."""
 
-    texts: list[str] = field(default_factory=list[str])
-    links: list[str] = field(default_factory=list[str])
+    texts: list[str] = msgspec.field(default_factory=list[str])
+    links: list[str] = msgspec.field(default_factory=list[str])
     links_are_cut: bool = False
-    attachments: list[Attachment] = field(default_factory=list[Attachment])
+    attachments: list[Attachment] = msgspec.field(default_factory=list[Attachment])
 
     @property
     def says_something(self) -> bool:

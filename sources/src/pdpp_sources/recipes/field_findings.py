@@ -10,8 +10,10 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
 from datetime import tzinfo
+
+import msgspec
+from msgspec.structs import replace
 
 from pdpp_kernel.source_item import Json, Skipped
 from pdpp_kernel.texts import message
@@ -23,12 +25,11 @@ _MOST_HINTED = 100
 _EPOCHS = {10: "seconds", 13: "milliseconds", 16: "microseconds", 19: "nanoseconds"}
 
 
-@dataclass(slots=True)
-class _Unreadable:
+class _Unreadable(msgspec.Struct):
     where: str
     row: int
     count: int = 0
-    hints: Counter[str] = field(default_factory=Counter[str])
+    hints: Counter[str] = msgspec.field(default_factory=Counter[str])
 
 
 class FieldFindings:

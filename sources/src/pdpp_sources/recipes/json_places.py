@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+
+import msgspec
+from msgspec.structs import replace
 
 from pdpp_sources.common.export import ExportMember
 from pdpp_sources.common.text import decoded
@@ -18,8 +20,7 @@ _TOKEN = re.compile(rb'"[^"\\]*+(?>(?:\\.[^"\\]*+)*)"|[{}\[\],:"]', re.DOTALL)
 Segments = tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class JsonPlace:
+class JsonPlace(msgspec.Struct, frozen=True):
     """A list or an object that one of the pointers names.
 
     Shapes: `number` is which of the pointers it was; `name` what the last `*` of it stands

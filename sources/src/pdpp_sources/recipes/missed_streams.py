@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Mapping
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from pdpp_kernel.source_item import Skipped
 from pdpp_kernel.texts import CatalogueText, message

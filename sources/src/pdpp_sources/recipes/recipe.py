@@ -7,7 +7,9 @@ Source: docs/recipes.md; the words of what it declares are those of docs/contrac
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+
+import msgspec
+from msgspec.structs import replace
 
 from pdpp_kernel.source_item import Data
 from pdpp_sources.common import declaration as declared
@@ -18,8 +20,7 @@ Alternatives = tuple[str, ...]
 """Names of one thing, of which a file has one: a name, or a JSON Pointer (RFC 6901)."""
 
 
-@dataclass(frozen=True, slots=True)
-class RecipeField:
+class RecipeField(msgspec.Struct, frozen=True):
     """One field of a stream: where it stands in a row, and what it is.
 
     Shapes: `kind` is a word of `KINDS`; `form` a word of `EPOCH_WORDS` or `ORDER_WORDS`, or a
@@ -57,8 +58,7 @@ class RecipeField:
         return self.kind in ("whole", "number", "amount", "duration")
 
 
-@dataclass(frozen=True, slots=True)
-class RecipeStream:
+class RecipeStream(msgspec.Struct, frozen=True):
     """One stream: which rows of which files are its records.
 
     Shapes: `rows` is the JSON Pointer of the rows, in which `*` stands for any name or number; in a
@@ -76,7 +76,7 @@ class RecipeStream:
     rows: str = ""
     within: str | None = None
     has: tuple[Alternatives, ...] = ()
-    only: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    only: Mapping[str, tuple[str, ...]] = msgspec.field(default_factory=dict[str, tuple[str, ...]])
     key: tuple[str, ...] = ()
     repeats: bool = False
     time: str | None = None
@@ -88,7 +88,9 @@ class RecipeStream:
     category: str | None = None
     author: tuple[str, ...] = ()
     recipient: tuple[str, ...] = ()
-    parents: Mapping[str, tuple[str, str]] = field(default_factory=dict[str, tuple[str, str]])
+    parents: Mapping[str, tuple[str, str]] = msgspec.field(
+        default_factory=dict[str, tuple[str, str]]
+    )
     file: str | None = None
 
     def field(self, name: str) -> RecipeField | None:
@@ -96,8 +98,7 @@ class RecipeStream:
         return next((each for each in self.fields if each.name == name), None)
 
 
-@dataclass(frozen=True, slots=True)
-class Recipe:
+class Recipe(msgspec.Struct, frozen=True):
     """What one kind of export is."""
 
     key: str

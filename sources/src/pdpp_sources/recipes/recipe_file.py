@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 from difflib import get_close_matches
 from functools import partial
 from operator import eq
 from typing import Any, cast
 from zoneinfo import ZoneInfo
+
+from msgspec.structs import replace
 
 from pdpp_kernel.source_item import Data
 from pdpp_kernel.texts import message

@@ -6,8 +6,9 @@ from these tables.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from pdpp_kernel.source_item import Data
 from pdpp_sources.recipes.recipe import AROUND, KINDS
@@ -23,8 +24,7 @@ EPOCH_WORDS = ("seconds", "milliseconds", "microseconds", "nanoseconds")
 ORDER_WORDS = ("day-first", "month-first", "by-column")
 
 
-@dataclass(frozen=True, slots=True)
-class Member:
+class Member(msgspec.Struct, frozen=True):
     """One member of a table.
 
     Shapes: `holds` is `text`, `texts` (one or a list), `alternatives` (a list whose entries are

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, cast
+
+from msgspec.structs import replace
 
 from pdpp_kernel.source_item import Data, Json, Skipped, SourceItem, SourceRecord, stable_id
 from pdpp_kernel.texts import message

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from zoneinfo import ZoneInfo
+
+from msgspec.structs import replace
 
 from pdpp_kernel.texts import message
 from pdpp_sources.common.errors import ExportNotRecognized, RecipeError
@@ -59,7 +61,7 @@ def in_zone_of(export: Export, source: SourceReader, recipes: Sequence[RecipeSou
             zones = {field.zone for field in fields if field.kind == "instant"}
             zone = zones.pop() if len(zones) == 1 else None
             if zone and each.recognize(export):
-                return replace(export, zone=ZoneInfo(zone))
+                return dataclasses.replace(export, zone=ZoneInfo(zone))
     return export
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
+
+import msgspec
+from msgspec.structs import replace
 
 from pdpp_kernel.source_item import Data, SourceItem, SourceRecord
 from pdpp_sources.common.attachments import kind_of, with_file
@@ -31,8 +33,7 @@ def without_ending(name: str) -> str:
     return str(PurePosixPath(name).with_suffix(""))
 
 
-@dataclass(frozen=True, slots=True)
-class RowFiles:
+class RowFiles(msgspec.Struct, frozen=True):
     """The files beside a file of rows; `members` by their paths without ending."""
 
     of: ExportMember

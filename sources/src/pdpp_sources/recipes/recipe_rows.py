@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from itertools import islice, product
 from pathlib import PurePosixPath
 from typing import Any
+
+import msgspec
+from msgspec.structs import replace
 
 from pdpp_kernel.source_item import Data, Skipped
 from pdpp_kernel.texts import message
@@ -40,8 +42,7 @@ _PLAIN_NAME = re.compile(r"[A-Za-z]\w*", re.ASCII)  # one that is not escaped in
 _IS_JSON = re.compile(rb"\A(?:\xef\xbb\xbf)?\s*[\[{]")
 
 
-@dataclass(frozen=True, slots=True)
-class RecipeRow:
+class RecipeRow(msgspec.Struct, frozen=True):
     """One row, and the streams that it may be a record of.
 
     Shapes: `around` has the names of what it stands in, by the words of `AROUND`.
@@ -51,7 +52,7 @@ class RecipeRow:
     where: str
     values: Data
     streams: tuple[RecipeStream, ...]
-    around: Mapping[str, str] = field(default_factory=dict[str, str])
+    around: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
 
 
 class Cells(dict[str, Any]):

@@ -8,8 +8,9 @@ so that a column can ask which of them all its cells fit.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta, timezone, tzinfo
+
+import msgspec
 
 from pdpp_sources.common.errors import BadRecord
 from pdpp_sources.common.times import rendered
@@ -118,8 +119,7 @@ _SHORTEST_CHARS = 6
 _PIVOT_YEAR = 69  # a year of two digits is one of 1969 to 2068, as POSIX has it
 
 
-@dataclass(frozen=True, slots=True)
-class _Stamp:
+class _Stamp(msgspec.Struct, frozen=True):
     """What a cell says: its year, two numbers in an order that is known or not, its clock.
 
     Shapes: `sign` is what stands between the numbers where their order is not known, else empty;

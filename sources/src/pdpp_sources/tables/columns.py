@@ -6,9 +6,11 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field, replace
 from datetime import tzinfo
 from typing import cast
+
+import msgspec
+from msgspec.structs import replace
 
 from pdpp_kernel.source_item import Json
 from pdpp_sources.common.epochs import EPOCHS, UNIX, WEBKIT, epoch_of, is_time_name
@@ -123,8 +125,7 @@ _SIGNED = re.compile(r"-\d")
 _PADDED = re.compile(r"\s*0\d+\.\d+\s*")  # of a classification: 007.1 is another than 7.1
 
 
-@dataclass(frozen=True, slots=True)
-class TableColumn:
+class TableColumn(msgspec.Struct, frozen=True):
     """One column: its name in the file, its name as a field, its type, its roles.
 
     Shapes: `why` is a word of why it is read so where that is no matter of course, `examples` up to
@@ -303,8 +304,7 @@ class _Hints:
             self.point = next(iter(points))
 
 
-@dataclass(slots=True)
-class _Statistics:
+class _Statistics(msgspec.Struct):
     """What the values of a column have in common so far.
 
     Shapes: `shared` are the spellings that all cells fit, `values` those that all fit but cells
@@ -318,17 +318,17 @@ class _Statistics:
     keys: set[str]
     valued: int = 0
     sentences: int = 0
-    distinct: set[int] = field(default_factory=set[int])
+    distinct: set[int] = msgspec.field(default_factory=set[int])
     filled: int = 0
     repeated: bool = False
     longest: int = 0
-    examples: list[str] = field(default_factory=list[str])
+    examples: list[str] = msgspec.field(default_factory=list[str])
     shown: str = ""  # why digits are a code, by the first cell that shows it
     is_signed: bool = False
     is_padded: bool = False
     checked: int = 0
-    currencies: set[str] = field(default_factory=set[str])
-    points: set[str] = field(default_factory=set[str])
+    currencies: set[str] = msgspec.field(default_factory=set[str])
+    points: set[str] = msgspec.field(default_factory=set[str])
 
     @classmethod
     def of(cls, name: str, *, is_time: bool) -> _Statistics:

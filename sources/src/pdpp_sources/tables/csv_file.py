@@ -13,8 +13,10 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from typing import BinaryIO
+
+import msgspec
+from msgspec.structs import replace
 
 from pdpp_kernel.texts import plural
 from pdpp_sources.common.export import HEAD_BYTES, ExportMember
@@ -37,8 +39,7 @@ _WIDE = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 _SHOWN = {"mac_roman": "Mac Roman", "utf-16-le": "UTF-16", "utf-16-be": "UTF-16"}
 
 
-@dataclass(frozen=True, slots=True)
-class CsvForm:
+class CsvForm(msgspec.Struct, frozen=True):
     """How the cells of a file are written, and the names of its columns.
 
     Shapes: `has_header` is False where no row names them; `before` counts the rows before it;
@@ -66,8 +67,7 @@ class CsvForm:
         return ", ".join(facts)
 
 
-@dataclass(frozen=True, slots=True)
-class CsvRow:
+class CsvRow(msgspec.Struct, frozen=True):
     """One row: where it begins, and its cells, or why it has none.
 
     Shapes: `code` and `reason` say what could not be read; then there are no cells.

@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+import msgspec
+from msgspec.structs import replace
 
 from pdpp_kernel.source_item import Data, Json, Skipped
 from pdpp_kernel.texts import message
@@ -37,8 +39,7 @@ from pdpp_sources.tables.meta_text import MetaText
 _OF_NOTION = re.compile(r"( [0-9a-f]{32})(_all)?\.csv$")
 
 
-@dataclass(frozen=True, slots=True)
-class TableRow:
+class TableRow(msgspec.Struct, frozen=True):
     """One row: its cells by column, where it begins, and in which part of its file.
 
     Shapes: `written` are the cells as they stand in the file, where those are not what they mean; a
@@ -52,8 +53,7 @@ class TableRow:
     written: dict[str, Json] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
+class Table(msgspec.Struct, frozen=True):
     """One table of a file; `key` is the primary key that the file itself declares.
 
     Shapes: `part` is the list of a file of JSON, whatever the table is called.

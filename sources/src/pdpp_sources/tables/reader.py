@@ -7,11 +7,13 @@ key, time and title instead.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
-from dataclasses import replace
 from datetime import tzinfo
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from pdpp_kernel.source_item import Data, Skipped, SourceItem
 from pdpp_sources.common.database import beside
@@ -159,7 +161,9 @@ class FittedTable:
         """Yield each row; one that does not fit its columns is reported."""
         logs = _logs(export)
         export.accounted_for.update(logs)  # they are parts of their databases
-        files = replace(export, members=tuple(m for m in export.members if m.name not in logs))
+        files = dataclasses.replace(
+            export, members=tuple(m for m in export.members if m.name not in logs)
+        )
 
         def read_member(member: ExportMember) -> Iterator[SourceItem]:
             fitting = [(fit, t) for fit in self._fits for t in fit.tables_in(member.name)]

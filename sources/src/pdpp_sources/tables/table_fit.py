@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
 from datetime import tzinfo
 from functools import partial
 from typing import cast
+
+import msgspec
+from msgspec.structs import replace
 
 from pdpp_kernel.source_item import Data, Json, Skipped, SourceItem, SourceRecord, stable_id
 from pdpp_kernel.texts import message
@@ -35,8 +37,7 @@ KEY_FIELD = "id"
 _MOST_LISTS = 20  # lists of objects in the rows of a table that become streams
 
 
-@dataclass(frozen=True, slots=True)
-class Guidance:
+class Guidance(msgspec.Struct, frozen=True):
     """What the owner says of the columns, and what is stored; None lets the columns speak.
 
     Shapes: `kinds` names columns, and of each a word of `columns.KINDS`.
@@ -45,7 +46,7 @@ class Guidance:
     key: str | None = None
     time: str | None = None
     title: str | None = None
-    kinds: Mapping[str, str] = field(default_factory=dict[str, str])
+    kinds: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
     known: KnownTable | None = None
 
     def columns_of(self, stream: str) -> Mapping[str, KnownColumn]:
@@ -56,8 +57,7 @@ class Guidance:
 UNGUIDED = Guidance()
 
 
-@dataclass(frozen=True, slots=True)
-class Nested:
+class Nested(msgspec.Struct, frozen=True):
     """A list of objects in the rows of a table: the stream of its entries, and their columns.
 
     Shapes: `parent` is the field that holds the key of the row they stand in, `number` the one of
@@ -71,8 +71,7 @@ class Nested:
     columns: tuple[TableColumn, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class TableFit:
+class TableFit(msgspec.Struct, frozen=True):
     """Tables of one shape with the roles of their columns."""
 
     series: Series

@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
+
+import msgspec
+from msgspec.structs import replace
 
 from pdpp_kernel.source_item import Data
 from pdpp_sources.common.errors import BadRecord, MemberDamaged
@@ -24,8 +26,7 @@ _ALIKE = 0.6
 _FEWEST_ALIKE = 3  # files of different names that are taken for one table
 
 
-@dataclass(frozen=True, slots=True)
-class Series:
+class Series(msgspec.Struct, frozen=True):
     """Tables of one shape: the name they have in common, and the stream that holds them.
 
     Shapes: `names_files` where each row says which file it comes from, `names_folders` where it

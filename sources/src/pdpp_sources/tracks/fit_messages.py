@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+
+import msgspec
 
 from pdpp_sources.common.errors import BadRecord
 from pdpp_sources.common.times import rendered
@@ -47,8 +48,7 @@ _FLOATS = ("f", "d")
 _TEXT = 0x07
 
 
-@dataclass(frozen=True, slots=True)
-class FitMessage:
+class FitMessage(msgspec.Struct, frozen=True):
     """One message: its number in the profile, and the fields that were asked for and say something.
 
     Shapes: values are as they are written, without scale and offset.
@@ -64,8 +64,7 @@ class FitCut(Exception):
     """The content ends, or stops to be FIT, before the end that its header names."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Layout:
+class _Layout(msgspec.Struct, frozen=True):
     """How the messages of a local type are laid out.
 
     Shapes: `fields` has for each value that is unpacked its number and what stands for nothing,

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
 from itertools import islice
 from pathlib import PurePosixPath
+
+import msgspec
 
 from pdpp_kernel.source_item import Data, Skipped, SourceItem, SourceRecord, stable_id
 from pdpp_kernel.texts import message
@@ -106,8 +107,7 @@ _SUB_SPORTS = {
 _VAGUE = (0, 4, 10, 64)
 
 
-@dataclass(slots=True)
-class _Workout:
+class _Workout(msgspec.Struct):
     """A session with what its points make together, or the points of a file that says none.
 
     Units: `since` in seconds of FIT.
@@ -116,11 +116,10 @@ class _Workout:
     values: dict[int, Value]
     since: int
     key: str = ""
-    sums: TrackSums = field(default_factory=TrackSums)
+    sums: TrackSums = msgspec.field(default_factory=TrackSums)
 
 
-@dataclass(slots=True)
-class _FitFile:
+class _FitFile(msgspec.Struct):
     """One file: what it is, which device wrote it, its sessions in the order of time."""
 
     begin: int
@@ -128,7 +127,7 @@ class _FitFile:
     kind: Value | None = None
     device: str | None = None
     name: str | None = None
-    sessions: list[_Workout] = field(default_factory=list[_Workout])
+    sessions: list[_Workout] = msgspec.field(default_factory=list[_Workout])
     beyond: int = 0  # sessions
     is_cut: bool = False
 

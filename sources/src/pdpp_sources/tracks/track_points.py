@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import asin, cos, radians, sin, sqrt
+
+import msgspec
 
 _EARTH_METERS = 6_371_008.8
 
 
-@dataclass(slots=True)
-class TrackPoint:
+class TrackPoint(msgspec.Struct):
     """A point as far as it is said; `is_first` where it does not go on from the one before."""
 
     latitude: float | None = None

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import PurePosixPath
+
+import msgspec
+from msgspec.structs import replace
 
 from pdpp_kernel.source_item import Data, Skipped, SourceItem, SourceRecord, stable_id
 from pdpp_kernel.texts import message
@@ -86,15 +88,14 @@ def _is_mine(head: bytes) -> bool:
     return is_track(head) or is_fit(head)
 
 
-@dataclass(slots=True)
-class _ElementDetails:
+class _ElementDetails(msgspec.Struct):
     """What an element says beside its points: texts by their names, and sums of its laps.
 
     Shapes: `within` is the part that is read now, of those that are apart; it leads the names.
     """
 
     within: str = ""
-    texts: dict[str, str] = field(default_factory=dict[str, str])
+    texts: dict[str, str] = msgspec.field(default_factory=dict[str, str])
     distance: float = 0.0
     energy: float = 0.0
     seconds: float = 0.0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal, Protocol
 
 import msgspec
@@ -11,8 +10,7 @@ import msgspec
 from personal_server.domain.disclosure import AskedDetail, DisclosureEntry
 
 
-@dataclass(frozen=True, slots=True)
-class DisclosureQuery:
+class DisclosureQuery(msgspec.Struct, frozen=True):
     """Which entries: equal members, a time span, and below a number.
 
     Shapes: `equal` holds (member of `DisclosureEntry`, value); `below` is an entry number.

@@ -8,10 +8,10 @@ several sources are merged above, by (value, key, connection).
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 
 import msgspec
 import orjson
+from msgspec.structs import replace
 
 from pdpp_kernel.criteria import Condition, Order, Term, WordQuery
 from pdpp_kernel.operators import RANGES, Operator
@@ -71,8 +71,7 @@ class Statement(msgspec.Struct, frozen=True):
 # `since June 3` of the very column that the grant bounds, only the grant's bounds lead.
 
 
-@dataclass(frozen=True, slots=True)
-class Where:
+class Where(msgspec.Struct, frozen=True):
     """Conditions that hold together; an impossible one makes the whole empty.
 
     `index`: lines are read by their keys (`KEYS`) or by the index of that column, whatever index
@@ -113,8 +112,7 @@ def with_key(key: str) -> Where:
     return Where(("r.k = ?",), (key,), KEYS)
 
 
-@dataclass(frozen=True)
-class Compiler:
+class Compiler(msgspec.Struct, frozen=True):
     """Statements over one source: tables `r<number>`, `h<number>`, `w<number>`.
 
     `is_indexed`: the word index knows every record.

@@ -6,8 +6,6 @@ Rule: what the owner has is keyed by `subject_id` first; `source` is the number 
 (subject, connection, stream) in `sources`.
 """
 
-from __future__ import annotations
-
 from personal_server.storage.tables import Bits, Cell, StoredRow, column
 
 

@@ -11,10 +11,10 @@ and `w<n>` (the word index), joined by `id`, and `d<n>` and `g<n>` (`summaries`)
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
 from functools import cached_property
 from hashlib import blake2b
 
+import msgspec
 import orjson
 
 from pdpp_kernel.declaration import (
@@ -34,8 +34,7 @@ FORM = 6
 CHECKED_FORM = 2
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+class Column(msgspec.Struct, frozen=True):
     """A field with a column of comparables (strings: their first 256 code points).
 
     Where it `is_text`, there is no column yet and the value is taken from the JSON text.
@@ -52,8 +51,7 @@ class Column:
         return self.name.startswith("v")
 
 
-@dataclass(frozen=True, slots=True)
-class Grouped:
+class Grouped(msgspec.Struct, frozen=True):
     """A string that records are grouped by, and the strings that label and mark its groups."""
 
     field: str
@@ -61,8 +59,7 @@ class Grouped:
     mark: str | None = None
 
 
-@dataclass(frozen=True)
-class Layout:
+class Layout(msgspec.Struct, frozen=True, dict=True):
     """The columns of one stream; `key`, `cursor`, `consent` and `event` name fields.
 
     `key` is the primary-key field, if it is one string: its values are the record keys.
@@ -171,7 +168,7 @@ class Layout:
 
     def render(self) -> str:
         """The layout as stored; equal texts are equal layouts."""
-        return orjson.dumps(asdict(self)).decode()
+        return orjson.dumps(msgspec.to_builtins(self)).decode()
 
 
 def render_held(values: Mapping[str, Value]) -> str:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import lru_cache
 from typing import Any, cast
 
 import msgspec
 import orjson
+from msgspec.structs import replace
 
 from pdpp_kernel.criteria import Condition
 from pdpp_kernel.record import DamagedRow, FieldChange, JsonObject, StoredRecord

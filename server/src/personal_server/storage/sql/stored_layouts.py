@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from typing import Any
 
 import orjson
+from msgspec.structs import replace
 
 from pdpp_kernel.person_fields import PersonField, PersonForm
 from pdpp_kernel.values import ValueKind

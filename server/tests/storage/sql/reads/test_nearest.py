@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from itertools import product
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from pdpp_kernel.values import instant_ns
 from pdpp_kernel.vectors import Passage

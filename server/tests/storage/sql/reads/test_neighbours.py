@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from pdpp_kernel.values import ValueKind, instant_ns
 from personal_server.domain.authority import TimeConstraint

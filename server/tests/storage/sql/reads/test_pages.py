@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import product
 from operator import methodcaller
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 
 import orjson
 import pytest
+from msgspec.structs import replace
 
 from pdpp_kernel.criteria import Condition, Order, WholeDays
 from pdpp_kernel.values import ValueKind, instant_ns

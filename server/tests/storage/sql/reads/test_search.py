@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import product
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from pdpp_kernel.criteria import Term, WordQuery
 from pdpp_kernel.values import instant_ns

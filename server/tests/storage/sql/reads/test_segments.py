@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import orjson
 import pytest
+from msgspec.structs import replace
 
 from pdpp_kernel.aggregations import Granularity, Metric
 from pdpp_kernel.criteria import Grouping, GroupOrder, WholeDays

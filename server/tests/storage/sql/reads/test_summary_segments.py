@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import product
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from pdpp_kernel.aggregations import Granularity, Metric
 from pdpp_kernel.criteria import Condition, Grouping

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
+from msgspec.structs import replace
 
 from pdpp_kernel.declaration import Semantics
 from pdpp_kernel.errors import ConnectionBusy, ConnectionNotFound, ConnectionNotWritable

@@ -6,10 +6,10 @@ Rule: facts stand in the table `facts`, one a name.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict
 from typing import Any
 
 import orjson
+from msgspec.structs import asdict
 
 from personal_server.domain.stored import BackupFailure, BackupProof, BackupSchedule
 from personal_server.storage.authorization_rows import GrantRow, PackageRow

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import msgspec
@@ -25,8 +24,7 @@ class DamagedTable(NamedTuple):
     is_index: bool = False
 
 
-@dataclass
-class StreamCheck:
+class StreamCheck(msgspec.Struct):
     """What was found in one stream.
 
     Shapes: `damaged` are records whose bytes are not those that were written, or are no JSON
@@ -38,9 +36,9 @@ class StreamCheck:
     connection_id: str
     stream: str
     records: int = 0
-    damaged: Faulty = field(default_factory=lambda: Faulty())
-    misnamed: Faulty = field(default_factory=lambda: Faulty())
-    unexplained: Faulty = field(default_factory=lambda: Faulty())
+    damaged: Faulty = msgspec.field(default_factory=lambda: Faulty())
+    misnamed: Faulty = msgspec.field(default_factory=lambda: Faulty())
+    unexplained: Faulty = msgspec.field(default_factory=lambda: Faulty())
     words_differ: bool = False
     values_differ: bool = False
 
@@ -50,12 +48,11 @@ class StreamCheck:
         return (self.words_differ or self.values_differ) and not self.damaged.count
 
 
-@dataclass
-class Faulty:
+class Faulty(msgspec.Struct):
     """Records with a fault: how many, and the keys of the first."""
 
     count: int = 0
-    keys: list[str] = field(default_factory=list[str])
+    keys: list[str] = msgspec.field(default_factory=list[str])
 
     def add(self, key: str) -> None:
         """Count one more fault; the first ones are kept in full."""

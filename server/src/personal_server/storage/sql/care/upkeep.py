@@ -5,9 +5,8 @@ Rule: facts stand in the table `store`, one a name.
 
 from __future__ import annotations
 
-from dataclasses import astuple
-
 import orjson
+from msgspec.structs import astuple
 
 from personal_server.domain.stored import ClockNote, StoreCounts
 from personal_server.storage.authorization_rows import AuditRow, GrantRow, OwnerRow

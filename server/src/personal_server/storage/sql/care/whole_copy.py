@@ -13,9 +13,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from operator import itemgetter
+
+import msgspec
 
 from pdpp_kernel.errors import StorageUnavailable
 from personal_server.storage.checksums import line_sum
@@ -70,6 +71,7 @@ _SOURCES = (
     f" {SourceRow.tables}, {SourceRow.layout} FROM {SourceRow.table} ORDER BY {SourceRow.source}"
 )
 _FORGET_SOURCE = f"DELETE FROM {SourceRow.table} WHERE {SourceRow.source} = ?"  # noqa: S608
+_EVERY_LINE = "1 = 1"
 Tell = Callable[[str, int, int], None]
 """Told the name of a table, how many of its lines are copied, and how many there are."""
 
@@ -82,15 +84,14 @@ class CopyRefused(StorageUnavailable):
     """The target holds something else, or is not the same as the source in the end."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class CopiedTable:
+class CopiedTable(msgspec.Struct, frozen=True, kw_only=True):
     """A table in the order of its key, or those of its lines that meet a condition (`only`)."""
 
     name: str
     columns: tuple[str, ...]
     key: tuple[str, ...]
     origin: str
-    only: str = "1 = 1"
+    only: str = _EVERY_LINE
     numbered: str | None = None
 
     @classmethod
@@ -103,7 +104,7 @@ class CopiedTable:
             columns=(*led, *table.names),
             key=(*led, *table.key),
             origin=table.name,
-            only=_ONLY.get(table, cls.only),
+            only=_ONLY.get(table, _EVERY_LINE),
             numbered=numbered,
         )
 
@@ -156,8 +157,7 @@ class CopiedTable:
                 target.rows(target.dialect.set_last_number(self.name, self.numbered), (last,))
 
 
-@dataclass(frozen=True, kw_only=True)
-class CopiedRecords(CopiedTable):
+class CopiedRecords(CopiedTable, frozen=True, kw_only=True):
     """The records of a source: lines `r` with their texts `h`, of which the words `w` are made."""
 
     tables: int

@@ -1,7 +1,5 @@
 """The tables of the disclosure log."""
 
-from __future__ import annotations
-
 from personal_server.storage.tables import Cell, StoredRow, column
 
 

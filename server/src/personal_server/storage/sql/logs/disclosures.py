@@ -5,9 +5,10 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import Any
+
+import msgspec
 
 from pdpp_kernel.values import DAY_NANOSECONDS
 from personal_server.domain.disclosure import SERVED, AskedDetail, DisclosureEntry
@@ -78,13 +79,12 @@ def kept_commitments(session: Session, subject_id: str) -> Iterator[tuple[int, s
         yield row.number, AskedDetail(row.salt, row.asked, row.keys).commitment
 
 
-@dataclass(frozen=True, slots=True)
-class SqlDisclosures:
+class SqlDisclosures(msgspec.Struct, frozen=True):
     """The log of one subject in an open file."""
 
     database: Database
     subject_id: str
-    keeps_details: bool = field(default=True, kw_only=True)
+    keeps_details: bool = True
 
     def append_disclosures(self, entries: Sequence[DisclosureEntry]) -> None:
         """Write entries, in order, in one transaction."""

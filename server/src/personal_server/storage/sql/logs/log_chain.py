@@ -4,8 +4,6 @@ Rule: a line gets both in the transaction that writes it; forgetting removes the
 and a head says where they ended.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator, Sequence
 from itertools import takewhile

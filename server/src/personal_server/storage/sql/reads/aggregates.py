@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from functools import partial
@@ -17,6 +16,7 @@ from math import prod
 from typing import Any, NamedTuple
 
 import orjson
+from msgspec.structs import replace
 
 from pdpp_kernel.aggregations import Metric
 from pdpp_kernel.criteria import Grouping

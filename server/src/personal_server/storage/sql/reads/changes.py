@@ -16,10 +16,10 @@ import itertools
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import orjson
+from msgspec.structs import replace
 
 from pdpp_kernel.record import FieldChange, StoredRecord, TombstoneRow
 from pdpp_kernel.values import bound

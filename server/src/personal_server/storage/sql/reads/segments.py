@@ -8,11 +8,12 @@ Source: docs/contract/resource-server.md 10.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, ClassVar
 
+import msgspec
 import orjson
+from msgspec.structs import replace
 
 from pdpp_kernel.aggregations import Granularity, Metric
 from pdpp_kernel.criteria import Grouping
@@ -45,8 +46,7 @@ _USUAL_DAYS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Side:
+class Side(msgspec.Struct, frozen=True):
     """One of the sides of a group: `point_of` turns what `sql` finds into its point.
 
     `whole` finds whole strings where `sql` finds those of a column, which cuts long ones;
@@ -69,8 +69,7 @@ Asking = Callable[["Segment", str], list[Line]]
 """Given a segment and what is to be found of its lines."""
 
 
-@dataclass(frozen=True, slots=True)
-class Segment:
+class Segment(msgspec.Struct, frozen=True):
     """Lines of one source, and how they fall into groups; without sides all are one group.
 
     `is_summed`: its figures hold all of a sum, and no line is left to look at.
@@ -135,8 +134,7 @@ class Segment:
         return f" GROUP BY {numbers}" if numbers else ""
 
 
-@dataclass(frozen=True, slots=True)
-class SummedSegment(Segment):
+class SummedSegment(Segment, frozen=True):
     """Rows `d` of a summary (`summaries`) in place of the lines that they count and sum."""
 
     is_summed = True

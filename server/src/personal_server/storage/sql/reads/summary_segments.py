@@ -12,10 +12,11 @@ tells nothing of them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
+import msgspec
 import orjson
+from msgspec.structs import replace
 
 from pdpp_kernel.aggregations import Granularity, Metric
 from pdpp_kernel.criteria import Condition, Grouping
@@ -65,8 +66,7 @@ from personal_server.storage.tables import ColumnKind
 _LENGTH_BITS, _LONGEST = 9, (1 << 9) - 1
 
 
-@dataclass(frozen=True, slots=True)
-class DaySegment(SummedSegment):
+class DaySegment(SummedSegment, frozen=True):
     """Rows of days.
 
     `buckets` are stretches of days, each as one number (`_stretch`), that the rows fall into.
@@ -128,8 +128,7 @@ def days_of(reader: Reader, scoped: ScopedSource, conditions: Iterable[Condition
     return Days(reader, scoped, conditions, bounds, facets)
 
 
-@dataclass(frozen=True, slots=True)
-class _Bounds:
+class _Bounds(msgspec.Struct, frozen=True):
     """A stretch of time, in the units of its column: from `since` up to `until`, without that."""
 
     column: Column | None
@@ -402,12 +401,10 @@ class Days:
                 yield Segment(self._place, self._lines(since, until), tuple(sides))
 
 
-@dataclass(frozen=True, slots=True)
-class GroupSegment(SummedSegment):
+class GroupSegment(SummedSegment, frozen=True, kw_only=True):
     """Rows of groups of one field; `lines` are what they stand for."""
 
     letter = "g"
-    _: KW_ONLY
     lines: Segment
     kept: Grouped
 

@@ -12,8 +12,9 @@ So both are walked by the index of the time, each alone, and merged.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from pdpp_kernel.criteria import Order, WholeDays
 from pdpp_kernel.values import DAY_NANOSECONDS

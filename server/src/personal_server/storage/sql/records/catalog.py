@@ -6,9 +6,9 @@ Rule: a declaration that stores a stream another way has its tables rebuilt (`re
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import astuple
 
 import orjson
+from msgspec.structs import astuple
 
 from pdpp_kernel.errors import ConnectionNotFound, DeclarationConflict, InvalidState, NotFound
 from pdpp_kernel.source_declaration import SourceDeclaration

@@ -9,7 +9,8 @@ Source: docs/contract/resource-server.md 22.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from pdpp_kernel.person_fields import (
     Identity,

@@ -13,7 +13,6 @@ import itertools
 import threading
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
@@ -706,21 +705,22 @@ class _New(NamedTuple):
     at: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _Pending:
+class _Pending(msgspec.Struct, frozen=True):
     """What a set of writes leaves to be written: rows of `gone`, `changes` and the like."""
 
-    removed: list[int] = field(default_factory=list[int])
-    passages: set[tuple[str, int]] = field(default_factory=set[tuple[str, int]])
-    new: list[_New] = field(default_factory=list[_New])
-    references: dict[str, Mapping[str, str]] = field(default_factory=dict[str, Mapping[str, str]])
-    mentions: dict[str, tuple[tuple[Value, ...], ...]] = field(
+    removed: list[int] = msgspec.field(default_factory=list[int])
+    passages: set[tuple[str, int]] = msgspec.field(default_factory=set[tuple[str, int]])
+    new: list[_New] = msgspec.field(default_factory=list[_New])
+    references: dict[str, Mapping[str, str]] = msgspec.field(
+        default_factory=dict[str, Mapping[str, str]]
+    )
+    mentions: dict[str, tuple[tuple[Value, ...], ...]] = msgspec.field(
         default_factory=dict[str, tuple[tuple[Value, ...], ...]]
     )
-    back: list[str] = field(default_factory=list[str])
-    gone: list[tuple[Value, ...]] = field(default_factory=list[tuple[Value, ...]])
-    next: list[tuple[Value, ...]] = field(default_factory=list[tuple[Value, ...]])
-    changes: list[tuple[Value, ...]] = field(default_factory=list[tuple[Value, ...]])
+    back: list[str] = msgspec.field(default_factory=list[str])
+    gone: list[tuple[Value, ...]] = msgspec.field(default_factory=list[tuple[Value, ...]])
+    next: list[tuple[Value, ...]] = msgspec.field(default_factory=list[tuple[Value, ...]])
+    changes: list[tuple[Value, ...]] = msgspec.field(default_factory=list[tuple[Value, ...]])
 
 
 def _changed_fields(stored: bytes, text: bytes) -> frozenset[str]:

@@ -1,0 +1,12 @@
+"""Values that are never printed whole: secrets, texts of people, documents of any length."""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class Unprinted(msgspec.Struct, frozen=True):
+    """A value of which no log, traceback or failed assertion shows more than the class."""
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(…)"

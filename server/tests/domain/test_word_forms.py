@@ -6,7 +6,7 @@ import pytest
 
 from personal_server.domain.language_names import LANGUAGE_CODES
 from personal_server.domain.text_language import language_of
-from personal_server.domain.word_forms import family_of, forms, stems
+from personal_server.domain.word_forms import family_of, forms, learn_forms, stems
 
 GERMAN = "Wir haben gestern Abend lange am Fenster gestanden und den Regen betrachtet, er fiel sehr"
 FRENCH = "Nous avons longtemps attendu devant la fenêtre hier soir, et la pluie tombait toujours"
@@ -43,6 +43,14 @@ def test_line_ends_and_what_cannot_be_printed_are_no_other_language() -> None:
 
 def test_english_words_that_are_their_own_stem_have_none() -> None:
     assert stems(["walls", "wall", "walking"], "english") == ["wall", "", "walk"]
+
+
+def test_words_that_are_learnt_together_have_the_forms_that_each_has_alone() -> None:
+    words = ["walls", "wall", "Häuser", "maisons", "дома", "remailer"]
+    alone = [forms(word) for word in words]
+    forms.cache_clear()
+    learn_forms(words)
+    assert [forms(word) for word in words] == alone
 
 
 def test_in_other_languages_each_word_has_a_stem() -> None:

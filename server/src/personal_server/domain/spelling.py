@@ -16,7 +16,7 @@ import msgspec
 
 from personal_server.domain.language_names import OTHER_FAMILY
 from personal_server.domain.search_words import tokens
-from personal_server.domain.word_forms import forms
+from personal_server.domain.word_forms import forms, learn_forms
 
 FEWEST_LETTERS, MOST_LETTERS = 4, 24
 MOST_SUGGESTED = 3
@@ -109,13 +109,13 @@ def slips(word: str) -> tuple[str, ...]:
     They are looked for in all their forms; one whose stem is half of it or less has those of
     another word, too (`einhet` those of `ein`).
     """
-    near = near_spellings(word)
-    return tuple(
+    likely = [
         spelling
-        for spelling in near
-        if (_mistake(word, spelling) >= _DOUBLED or _loses_or_lacks(word, spelling))
-        and 2 * _shortest_stem(spelling) > len(spelling)
-    )
+        for spelling in near_spellings(word)
+        if _mistake(word, spelling) >= _DOUBLED or _loses_or_lacks(word, spelling)
+    ]
+    learn_forms(likely)
+    return tuple(each for each in likely if 2 * _shortest_stem(each) > len(each))
 
 
 def _loses_or_lacks(word: str, near: str) -> bool:

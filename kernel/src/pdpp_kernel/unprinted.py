@@ -8,8 +8,8 @@ import msgspec
 class Unprinted(msgspec.Struct, frozen=True):
     """A value of which no log, traceback or failed assertion shows more than the class.
 
-    All of a class look alike: nothing that is told apart by its text, as a request is that a cursor
-    is bound to, may hold one.
+    Two of a class have the same `repr`.  So what is compared by its `repr` may not contain one: a
+    cursor is bound to the `repr` of what was asked.
     """
 
     def __repr__(self) -> str:

@@ -10,6 +10,7 @@ def test_neither_token_nor_proof_is_written_into_a_log() -> None:
     presented = repr(PresentedToken("pdpp_at_secret", proof))
     assert "secret" not in presented
     assert "eyJ" not in presented
+    assert presented.startswith("PresentedToken")
 
 
 def test_two_requests_that_look_alike_are_told_apart_by_their_sending() -> None:

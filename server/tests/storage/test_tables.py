@@ -97,6 +97,12 @@ def test_a_row_class_has_columns_and_its_rows_have_values() -> None:
     assert SampleRow.table.key == ("number",)
 
 
+def test_a_row_cannot_change() -> None:
+    row = SampleRow(place="here")
+    with pytest.raises(AttributeError):
+        row.place = "there"  # pyright: ignore[reportAttributeAccessIssue]
+
+
 def test_rows_are_told_apart_by_their_values() -> None:
     one, same, other = (SampleRow(place=place) for place in ("here", "here", "there"))
     assert one == same != other

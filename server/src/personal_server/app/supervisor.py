@@ -57,7 +57,7 @@ class Patience(msgspec.Struct, frozen=True):
     away_seconds: float = 12.0
 
 
-BY_DEFAULT = Patience()
+USUAL_PATIENCE = Patience()
 
 
 def workers_by_default() -> int:
@@ -103,7 +103,7 @@ class Supervisor:
         memory: SharedMemory,
         workers: Workers,
         monotonic: Callable[[], float] = time.monotonic,
-        patience: Patience = BY_DEFAULT,
+        patience: Patience = USUAL_PATIENCE,
     ) -> None:
         self._patience = patience
         self._looked_at = monotonic()

@@ -247,7 +247,7 @@ class StoredTable:
 
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(column,))
 class StoredRow:
-    """A row of a table.  A subclass that names its table is built by keywords, and never changed.
+    """A row of a table.  A subclass that names its table is frozen and built by keywords.
 
     Its module has no `from __future__ import annotations`: columns are made of what these say.
     """
@@ -260,7 +260,7 @@ class StoredRow:
         if table is None:
             return
         # Each method that is generated costs every start of the program 40 µs a table.
-        dataclass(kw_only=True, eq=False, repr=False)(cls)
+        dataclass(frozen=True, kw_only=True, eq=False, repr=False)(cls)
         columns = [
             StoredColumn[Any, Any](field.name, get_args(field.type)[0], field.metadata)
             for field in dataclasses.fields(cast("Any", cls))
